@@ -148,10 +148,9 @@ def test_open_shapes_are_inferred_again(backends: list[str], tmp_path: Path) -> 
         asked.append(x.shape)
         return infer_blend(x, bias)
 
-    armnn.register_operator(MINE, "Blend", blend, infer=infer)
-    loaded = armnn.load_model(
-        saved(tmp_path, model), backends, layer_backends={"blend": backends[0]}
-    )
+    with armnn.register_operator(MINE, "Blend", blend, infer=infer):
+        network = armnn.parse(saved(tmp_path, model))
+    loaded = armnn.load_model(network, backends, layer_backends={"blend": backends[0]})
     for size in (4, 1, 4, 7):
         check(loaded, model, (size, 3))
     rows = {row.layer: row for row in loaded.report}
@@ -436,8 +435,8 @@ def test_it_is_in_a_branch_that_is_chosen_when_the_model_runs() -> None:
     )
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(MINE, 1)]
     data = helper.make_model(graph, opset_imports=opsets).SerializeToString()
-    armnn.register_operator(MINE, "Clamp", lambda x: np.clip(x, 0, 1))
-    loaded = armnn.load_model(armnn.parse(data, format="onnx"), ["CpuAcc", "CpuRef"])
+    with armnn.register_operator(MINE, "Clamp", lambda x: np.clip(x, 0, 1)):
+        loaded = armnn.load_model(armnn.parse(data, format="onnx"), ["CpuAcc", "CpuRef"])
     x = np.array([-3, 5], np.float32)
     np.testing.assert_array_equal(loaded.run({"x": x, "c": np.array(True)})["y"], [0, 1])
     np.testing.assert_array_equal(loaded.run({"x": x, "c": np.array(False)})["y"], [3, -5])

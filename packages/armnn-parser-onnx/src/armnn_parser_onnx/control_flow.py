@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from armnn.errors import ParseError
-from armnn.graph import DeferredOperator, Network, Value
+from armnn.graph import DeferredOperator, Network, Operators, Value
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.parsing.conversion import NotKnownYetError, RefusedError
 from armnn.tensor import TensorInfo
@@ -109,6 +109,7 @@ class _Scope(NamedTuple):
         derived: Keeps the data that converters make from weights.
         prefix: Stands before the names of layers.
         scope: Stands before the names of nodes.
+        operators: Finds the operators that the program defines.
     """
 
     body: Body
@@ -117,6 +118,7 @@ class _Scope(NamedTuple):
     derived: DerivedArrays
     prefix: str
     scope: str
+    operators: Operators
 
     @classmethod
     def of(cls, operation: Operation, attribute: str) -> _Scope:
@@ -130,6 +132,7 @@ class _Scope(NamedTuple):
             derived,
             prefix=f"{graph.prefix}{operation.stem}/",
             scope=f"{graph.scope}{operation.stem}/{attribute}/",
+            operators=graph.operators,
         )
 
     def captured(self, operation: Operation) -> list[Captured]:
@@ -153,6 +156,7 @@ class _Scope(NamedTuple):
         graph = Graph(
             network, self.external_data, self.body.bodies, self.derived, prefix, self.scope
         )
+        graph.operators = self.operators
         for name, held in zip(self.body.captures, captured, strict=True):
             if isinstance(held, Value):
                 graph.bind(name, held)

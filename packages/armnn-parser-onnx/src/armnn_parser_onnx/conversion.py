@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from armnn.errors import ArmnnError, ParseError
-from armnn.graph import DeferredOperator, Network, Operator, Survey, Value, registered_operator
+from armnn.graph import DeferredOperator, Network, Operator, Operators, Survey, Value
 from armnn.parsing.conversion import (
     Conversion,
     NotKnownYetError,
@@ -66,7 +66,7 @@ def convert_model(main: messages.Graph, opset: int, graph: Graph) -> None:
     live = live_nodes(main)
     graph.bodies.update(bodies_of(live, graph.external_data))
     if graph.survey is not None:
-        _note_operators(live, graph.bodies, opset, graph.survey)
+        _note_operators(live, graph.bodies, opset, graph.survey, graph.operators)
     convert_nodes(live, [output.name for output in main.output], opset, graph)
 
 
@@ -106,6 +106,7 @@ class _DeferredNode(DeferredOperator):
         }
         self._derived = DerivedArrays() if graph.derived is None else graph.derived
         self._prefix, self._scope = graph.prefix, graph.scope
+        self._operators = graph.operators
         self.names = tuple(dict.fromkeys(name for name in names_read(proto, graph.bodies) if name))
         self.outputs = tuple(name for name in proto.output if name)
         self.awaits = () if awaited is None else (self.names.index(proto.input[awaited]),)
@@ -119,6 +120,7 @@ class _DeferredNode(DeferredOperator):
             self._prefix,
             self._scope,
         )
+        graph.operators = self._operators
         for name, value in zip(self.names, inputs, strict=True):
             graph.bind(name, value)
         convert_nodes([self._proto], self.outputs, self._opset, graph)
@@ -154,8 +156,9 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
     def find(self, record: messages.Node) -> _Found:
         key = record.op_type, record.domain, self._opset
         if key not in self._found:
-            found = _find(record, self._opset)
-            if registered_operator(record.domain, record.op_type) is not None:
+            operators = self._graph.operators
+            found = _find(record, self._opset, operators)
+            if operators(record.domain, record.op_type) is not None:
                 return found  # its schema is of this node alone
             self._found[key] = found
         return self._found[key]
@@ -216,9 +219,11 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
         def infos() -> list[TensorInfo]:
             types = (value.info.data_type for value in inputs)
             known = dict(zip(deferred.names, types, strict=True))
-            made = types_of(record, Operation(record, found[0], self._graph, self._opset))
-            if made is None:
-                made = output_types(record, found[0], self._opset, self._graph.bodies, known)
+            registered = self._graph.operators(record.domain, record.op_type)
+            if registered is not None:
+                operation = Operation(record, found[0], self._graph, self._opset)
+                return [TensorInfo(None, each) for each in types_of(operation, record, registered)]
+            made = output_types(record, found[0], self._opset, self._graph.bodies, known)
             if made is None:
                 raise RefusedError("its outputs are not tensors, or their types cannot be told")
             return [TensorInfo(None, data_type) for data_type in made]
@@ -317,13 +322,18 @@ def _operator_of(node: messages.Node, scope: str) -> Operator:
 
 
 def _note_operators(
-    nodes: Iterable[messages.Node], bodies: Bodies, opset: int, survey: Survey, scope: str = ""
+    nodes: Iterable[messages.Node],
+    bodies: Bodies,
+    opset: int,
+    survey: Survey,
+    operators: Operators,
+    scope: str = "",
 ) -> None:
     """Record nodes, with their graphs', and those not computable."""
     for node in nodes:
         operator = _operator_of(node, scope)
         try:
-            _find(node, opset)
+            _find(node, opset, operators)
             survey.operators[operator] = ""
         except RefusedError as refusal:
             survey.operators[operator] = str(refusal)
@@ -331,18 +341,22 @@ def _note_operators(
             body = bodies.get(body_key(node, attribute.name))
             if body is not None:
                 inner = f"{operator.name}/{attribute.name}/"
-                _note_operators(body.nodes, body.bodies, opset, survey, inner)
+                _note_operators(body.nodes, body.bodies, opset, survey, operators, inner)
 
 
-def _find(node: messages.Node, opset: int) -> _Found:
+def _find(node: messages.Node, opset: int, operators: Operators) -> _Found:
     """Return the schema and the converter of a node.
+
+    Args:
+        node: The node.
+        opset: The version of ONNX's operators.
+        operators: Finds those that the program defines.
 
     Raises:
         RefusedError: Layers cannot compute the operator.
     """
-    registered = registered_operator(node.domain, node.op_type)
-    of_program = converter_of(node)
-    if registered is None or of_program is None:
+    registered = operators(node.domain, node.op_type)
+    if registered is None:
         return _find_here(node, opset)
     if not registered.replaces:
         with suppress(RefusedError):
@@ -352,7 +366,7 @@ def _find(node: messages.Node, opset: int) -> _Found:
                 "operator: register_operator(replace=True) takes the program's function, "
                 "unregister_operator() the layers"
             )
-    return of_program
+    return converter_of(node, registered)
 
 
 def _find_here(node: messages.Node, opset: int) -> _Found:

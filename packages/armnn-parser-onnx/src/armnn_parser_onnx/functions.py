@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from armnn.errors import ParseError
-from armnn.graph import registered_operator
+from armnn.graph import Operators
 from armnn.parsing.conversion import RefusedError
 from armnn_parser_onnx.body import body_outputs
 from armnn_parser_onnx.definitions import definition_of
@@ -192,7 +192,7 @@ _Key = tuple[str, str, str]
 _Calls = dict[_Key, list[_Key]]
 
 
-def with_functions_inlined(model: Model, graph: Graph) -> Graph:
+def with_functions_inlined(model: Model, graph: Graph, operators: Operators) -> Graph:
     """Return a graph with the functions' nodes instead of calls.
 
     A function for another version of the operators than the model's is left: no layer computes it.
@@ -200,6 +200,7 @@ def with_functions_inlined(model: Model, graph: Graph) -> Graph:
     Args:
         model: Has the functions.
         graph: The model's graph.
+        operators: Finds the operators that the program defines.
 
     Raises:
         ParseError: A function calls itself, or the nodes would be too many.
@@ -211,7 +212,7 @@ def with_functions_inlined(model: Model, graph: Graph) -> Graph:
         if all(versions.setdefault(e.domain, e.version) == e.version for e in each.opset_import)
     }
     for key in [*functions]:
-        registered = registered_operator(*key[:2])
+        registered = operators(*key[:2])
         if registered is not None and not registered.replaces:
             raise ParseError(
                 f"the program registered {registered}, and the model defines it, too: "

@@ -81,7 +81,7 @@ def network_of(
     graph = Graph(network, model.external_data, survey=survey)
     _add_inputs(model, graph, overridable)
     graph.may_fold = folded and all(each.output.info.is_static for each in network.inputs)
-    convert_model(_main_graph(model), opset, graph)
+    convert_model(_main_graph(model, graph), opset, graph)
     _add_outputs(model, graph)
     model.external_data.note_in(network)
     if survey is None or not survey.refused:
@@ -89,11 +89,11 @@ def network_of(
     return network
 
 
-def _main_graph(model: ModelFile) -> messages.Graph:
+def _main_graph(model: ModelFile, graph: Graph) -> messages.Graph:
     """Return the model's graph without calls of its own functions."""
     if not model.proto.functions:
         return model.graph
-    return with_functions_inlined(model.proto, model.graph)
+    return with_functions_inlined(model.proto, model.graph, graph.operators)
 
 
 def _metadata(model: messages.Model, opset: int) -> dict[str, str]:

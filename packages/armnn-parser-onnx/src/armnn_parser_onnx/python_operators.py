@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from armnn.graph import Value, registered_operator
+from armnn.graph import OperatorRegistration, Value
 from armnn.parsing.conversion import RefusedError, add_operator, operator_types
 from armnn.types import DataType
 from armnn_parser_onnx import messages
@@ -26,14 +26,11 @@ _TYPES: Final = {
 _KINDS: Final = ("FLOAT", "INT", "STRING", "TENSOR", "FLOATS", "INTS", "STRINGS")
 
 
-def converter_of(node: messages.Node) -> tuple[Schema, Converter] | None:
-    """Return the schema and the converter of a node, None if no program defines its operator.
+def converter_of(node: messages.Node, registered: OperatorRegistration) -> tuple[Schema, Converter]:
+    """Return the schema and the converter of a node of an operator that the program defines.
 
     Its schema says nothing: it has the inputs, outputs and attributes that the node has.
     """
-    registered = registered_operator(node.domain, node.op_type)
-    if registered is None:
-        return None
     some = Parameter("input", _ANY, variadic=True, homogeneous=False)
     rules = {each.name: AttributeRule(each.type) for each in node.attribute}
     counts = (0, _MOST, 0, _MOST)
@@ -47,18 +44,12 @@ def converter_of(node: messages.Node) -> tuple[Schema, Converter] | None:
     return schema, Converter(1, convert, moves_data=True)
 
 
-def types_of(node: messages.Node, operation: Operation) -> list[DataType] | None:
-    """Return the types of the named outputs of a node before the shapes of its inputs are known.
-
-    Returns:
-        None if no program defines its operator.
-    """
-    registered = registered_operator(node.domain, node.op_type)
-    if registered is None:
-        return None
-    count = len(operation.outputs)
+def types_of(
+    operation: Operation, node: messages.Node, registered: OperatorRegistration
+) -> list[DataType]:
+    """Return the types of the named outputs of a node before the shapes of its inputs are known."""
     inputs, attributes = _inputs(operation), _attributes(operation, node)
-    made = operator_types(registered, inputs, attributes, count)
+    made = operator_types(registered, inputs, attributes, len(operation.outputs))
     return [each for each, name in zip(made, operation.outputs, strict=True) if name]
 
 

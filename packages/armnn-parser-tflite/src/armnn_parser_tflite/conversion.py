@@ -19,9 +19,9 @@ from armnn.graph import (
     Network,
     Operator,
     OperatorRegistration,
+    Operators,
     Survey,
     Value,
-    registered_operator,
 )
 from armnn.parsing.conversion import (
     Conversion,
@@ -238,6 +238,7 @@ class _DeferredOperation(DeferredOperator):
         graph = Graph(
             network, origin.subgraph, origin.buffers, origin.variables, _no_calls, origin.prefix
         )
+        graph.operators = origin.operators
         for index, value in zip(self.inputs, inputs, strict=True):
             graph.bind(index, value)
         conversion = _OperatorConversion(graph, self._file)
@@ -281,7 +282,7 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
     def find(self, record: OperatorRecord) -> Converter:
         found = self._found.get(record.code)
         if found is None:
-            found = self._found[record.code] = _converter_of(record)
+            found = self._found[record.code] = _converter_of(record, self._graph.operators)
         return found
 
     def add_layers(self, record: OperatorRecord, found: Converter) -> None:
@@ -317,11 +318,11 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
                 raise RefusedError("it has a tensor of a type that is not supported")
 
 
-def _converter_of(record: OperatorRecord) -> Converter:
+def _converter_of(record: OperatorRecord, operators: Operators) -> Converter:
     custom = record.code.builtin == BuiltinOperator.CUSTOM
     name = operator_type(record)
     converter = find_converter(name, custom=custom)
-    registered = registered_operator(DOMAIN, name) if custom else None
+    registered = operators(DOMAIN, name) if custom else None
     if registered is not None:
         if converter is not None and not registered.replaces:
             raise RefusedError(

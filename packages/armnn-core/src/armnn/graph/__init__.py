@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from armnn.graph.python_operators import (
         OperatorCall,
         OperatorRegistration,
-        registered_operator,
+        Operators,
+        registered_operators,
     )
 else:
     __getattr__, __dir__ = on_demand(
@@ -28,7 +29,7 @@ else:
             "layer": "Layer Value",
             "network": "LayerGraph Network",
             "operators": "DeferredOperator Operator Survey",
-            "python_operators": "OperatorCall OperatorRegistration registered_operator",
+            "python_operators": "OperatorCall OperatorRegistration Operators registered_operators",
         },
     )
 
@@ -43,10 +44,11 @@ __all__ = [
     "Operator",
     "OperatorCall",
     "OperatorRegistration",
+    "Operators",
     "Survey",
     "Value",
     "aliases_of",
     "initial_value",
     "note_initial_value",
-    "registered_operator",
+    "registered_operators",
 ]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Operators that a program defines in Python.
 
-A parser asks :func:`registered_operator` about each operator of a file. Where there is one, it adds
-a StandIn layer that holds an :class:`OperatorCall`, which knows its outputs and computes them. The
-layer's hint names :data:`PYTHON`, a backend that takes part in every network as long as operators
-are registered, whatever backends the user names.
+A parser finds them by :func:`registered_operators`. For a node of one it adds a StandIn layer that
+holds an :class:`OperatorCall`, which knows its outputs and computes them. The layer's hint names
+:data:`PYTHON`, a backend that takes part in every network as long as operators are registered,
+whatever backends the user names.
 """
 
 from __future__ import annotations
@@ -200,10 +200,22 @@ def unregister_operator(domain: str, name: str) -> None:
             )
 
 
-def registered_operator(domain: str, name: str) -> OperatorRegistration | None:
-    """Return the operator that a program registered, None without one."""
-    found = _registrations.get((_owner(domain), name))  # nearly always empty: no lock
-    return found[-1] if found else None
+def registered_operators() -> Operators:
+    """Return a function that finds the operators which are registered now.
+
+    What a parser converts later, when shapes or data are known, is of the same operators.
+    """
+    with _lock:
+        latest = {key: stack[-1] for key, stack in _registrations.items()}
+
+    def find(domain: str, name: str) -> OperatorRegistration | None:
+        return latest.get((_owner(domain), name)) if latest else None
+
+    return find
+
+
+Operators: TypeAlias = "Callable[[str, str], OperatorRegistration | None]"
+"""From the domain and the name of an operator to its registration, None without one."""
 
 
 def registered_names() -> tuple[str, ...]:

@@ -33,8 +33,10 @@ from armnn.graph import (
     Operator,
     OperatorCall,
     OperatorRegistration,
+    Operators,
     Survey,
     Value,
+    registered_operators,
 )
 from armnn.graph._operands import without_trailing_none
 from armnn.graph.python_operators import PYTHON
@@ -238,6 +240,7 @@ class ValueTable(ABC, Generic[Key]):
         prefix: How the names of the layers begin.
         survey: Where operators are noted; None if those that cannot be converted are an error.
         known: The values that are inputs or were made.
+        operators: Finds the operators that the program defines; what is converted later gets it.
     """
 
     def __init__(self, network: Network, prefix: str = "", survey: Survey | None = None) -> None:
@@ -245,6 +248,7 @@ class ValueTable(ABC, Generic[Key]):
         self.prefix = prefix
         self.survey = survey
         self.known: dict[Key, Value] = {}
+        self.operators: Operators = registered_operators()
 
     def __contains__(self, key: Key) -> bool:
         return key in self.known
@@ -656,7 +660,7 @@ def add_operator(
 
     Args:
         operation: The operator.
-        registered: What :func:`armnn.graph.registered_operator` returned for it.
+        registered: What :attr:`ValueTable.operators` found for it.
         inputs: What it reads, None for an input that is left out.
         attributes: Its attributes by name.
         count: How many outputs it has.

@@ -99,8 +99,9 @@ class BackendsInUse:
             for wish in dict.fromkeys(request.options.layer_backends.values())
             if wish not in ids
         ]
-        if registered_names():
-            named.append(OperatorBackend())
+        held = () if network is None else network.layers
+        if registered_names() or any(layer.compiled is not None for layer in held):
+            named.append(OperatorBackend())  # an operator may become one in Python later
         ids.update(dict.fromkeys(backend.id for backend in named))
         layers = () if network is None else network.layers
         hints = dict.fromkeys(layer.backend_hint for layer in layers)
