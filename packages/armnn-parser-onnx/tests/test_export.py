@@ -174,10 +174,19 @@ def test_a_layer_without_counterpart_is_refused_by_name() -> None:
     net = armnn.Network("refused")
     x = net.add_input("x", armnn.TensorInfo((2, 3), DataType.FLOAT32))
     net.add_output("y", net.add_fake_quantization(x, name="fake"))
-    message = r"layer 'fake' \(FakeQuantization\) cannot be exported to ONNX: ONNX has nothing"
+    message = r"layer 'fake' \(FakeQuantization\) cannot be exported to ONNX: the ONNX expor"
     with pytest.raises(NotExportableError, match=message):
         to_onnx(net)
     assert "FakeQuantization" in export_support(net.find("fake")).reason
+
+
+def test_a_layer_that_quantizes_is_refused_for_its_type() -> None:
+    net = armnn.Network("quantised")
+    info = armnn.TensorInfo((2,), "QAsymmU8", 0.5, 3)
+    x = net.add_input("x", armnn.TensorInfo((2,)))
+    net.add_output("y", net.add_quantize(x, output=info, name="q"))
+    with pytest.raises(NotExportableError, match="'q' is QAsymmU8, expected a type that is not"):
+        to_onnx(net)
 
 
 def test_quantised_tensors_are_refused() -> None:

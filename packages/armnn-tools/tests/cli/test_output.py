@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from armnn_tools.cli import output
 from armnn_tools.cli.main import main
-from armnn_tools.cli.output import print_json, print_table, progress, stages
+from armnn_tools.cli.output import print_json, print_table, progress, stages, told_apart
 
 
 def test_a_table_in_a_pipe_has_one_line_per_row_however_long(
@@ -369,3 +369,18 @@ def watch(place: str, shown: list[str], seen: list[str], patch: pytest.MonkeyPat
         return original(*arguments, **named)
 
     patch.setattr(owner, name, noted)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        (7.0, 7.5, ("7", "7.5")),
+        (0.12345678, 0.12345679, ("0.12345678", "0.12345679")),
+        (1.0, math.nextafter(1.0, 2.0), ("1", "1.0000000000000002")),
+        (0.1, 0.1, ("0.1", "0.1")),
+    ],
+)
+def test_numbers_have_the_digits_that_tell_them_apart(
+    first: float, second: float, shown: tuple[str, str]
+) -> None:
+    assert told_apart(first, second) == shown

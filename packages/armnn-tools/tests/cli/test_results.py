@@ -183,6 +183,7 @@ def test_the_first_number_that_differs_is_shown(
     cells = lines[start + 4].split()
     assert cells[:2] == ["out_x", "differs"]
     assert lines[start + 4].endswith("2 of 4   [0, 2]   7, 7.5")
+    assert any(line.startswith("'armnn compare model.toy' says whether a layer") for line in lines)
     assert main(["run", *options, "--tolerance", "0.2"]) == 1  # NaN is never near
 
 

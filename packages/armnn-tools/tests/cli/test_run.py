@@ -433,9 +433,9 @@ def test_everything_that_is_said_of_the_inputs_arrives() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--iterations", "0"], "got '0', expected a whole number from 1 up"),
-        (["--warmup", "-1"], "got '-1', expected a whole number from 0 up"),
-        (["--seed", "x"], "got 'x', expected a whole number from 0 up"),
+        (["--iterations", "0"], "got '0', expected a whole number from 1 to 999999999"),
+        (["--warmup", "-1"], "got '-1', expected a whole number from 0 to 999999999"),
+        (["--seed", "x"], "got 'x', expected a whole number from 0 to 999999999"),
         (["--mean", "1,a"], "got 'a', expected a number"),
         (["--mean", "nan"], "got 'nan', expected a number"),
         (["--std", "0"], "got '0', expected numbers above zero"),

@@ -116,15 +116,15 @@ def _add_layer(writer: GraphWriter, layer: Layer) -> None:
     operation = Operation(writer, layer, inputs)
     if layer.call is not None:
         operation.refuse(f"it is {layer.call!r}, a function that no file can hold")
-    exporter = EXPORTERS.get(layer.type)
-    if exporter is None:
-        operation.refuse("ONNX has nothing that means the same")
     for value in (*layer.inputs, *layer.outputs):
         if value is not None and value.info.data_type.is_quantized:
             operation.refuse(
                 f"{value.name!r} is {value.info.data_type.arm_name}, expected a type that is "
                 "not quantised"
             )
+    exporter = EXPORTERS.get(layer.type)
+    if exporter is None:
+        operation.refuse("the ONNX exporter writes no layers of this type")
     names = exporter(operation)
     for value, name in zip(
         layer.outputs, (names,) if isinstance(names, str) else names, strict=True

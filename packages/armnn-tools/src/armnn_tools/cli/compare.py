@@ -30,7 +30,7 @@ from armnn_tools.cli.options import (
     positive_number,
     quiet_preparation,
 )
-from armnn_tools.cli.output import print_json, print_table, printable, progress
+from armnn_tools.cli.output import print_json, print_table, printable, progress, told_apart
 from armnn_tools.debugging import (
     CompareOptions,
     Findings,
@@ -306,7 +306,8 @@ def _row(verdict: LayerVerdict, is_first: bool) -> tuple[str, ...]:
     unit = figures.unit and f" {figures.unit}"
     place = "" if figures.first is None else str(list(figures.first))
     if figures.first is not None:
-        place += f": {figures.got:g}, expected {figures.expected:g}"
+        got, expected = told_apart(figures.got, figures.expected)
+        place += f": {got}, expected {expected}"
     measured = bool(figures.unit)
     return (
         "first" if is_first else "",

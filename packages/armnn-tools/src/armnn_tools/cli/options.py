@@ -629,6 +629,9 @@ def backend_ids(text: str) -> list[str]:
     return ids
 
 
+_MOST = 999_999_999
+
+
 def natural_number(text: str) -> int:
     """Read a number from 0 up."""
     return _whole(text, 0)
@@ -641,7 +644,8 @@ def positive_number(text: str) -> int:
 
 def _whole(text: str, least: int) -> int:
     if not text.isdecimal() or len(text) > 9 or int(text) < least:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number from {least} up")
+        expected = f"a whole number from {least} to {_MOST}"
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected {expected}")
     return int(text)
 
 

@@ -94,6 +94,15 @@ def _encodable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
+def told_apart(first: float, second: float) -> tuple[str, str]:
+    """Return two numbers with six digits, or as many as tell them apart."""
+    for digits in range(6, 18):
+        shown = f"{first:.{digits}g}", f"{second:.{digits}g}"
+        if shown[0] != shown[1]:
+            return shown
+    return f"{first:g}", f"{second:g}"
+
+
 def printable(text: str) -> str:
     """Return a text with control characters spelled out.
 

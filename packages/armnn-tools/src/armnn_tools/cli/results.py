@@ -6,6 +6,7 @@ Outputs with their best classes, comparisons, times, and the report on backends 
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from armnn.quantization import dequantize
 from armnn.tensor import TensorInfo
 from armnn_tools.blocks import repeated_blocks, without_numbers
 from armnn_tools.cli.inputs import Feed
-from armnn_tools.cli.output import print_table, printable
+from armnn_tools.cli.output import print_table, printable, told_apart
 from armnn_tools.debugging import Comparison, OutputDifference
 
 _DEFAULT_TOP_K = 5
@@ -308,6 +309,13 @@ class RunResult:
             self._show_output(name, array)
         for comparison in one.comparisons:
             _show_comparison(comparison)
+        if not all(each.agrees for each in one.comparisons):
+            print(
+                printable(
+                    f"'armnn compare {shlex.quote(self.model)}' says whether a layer is wrong, or "
+                    "rounding grows from layer to layer."
+                )
+            )
 
     def _info(self, name: str, array: NDArray[Any]) -> TensorInfo:
         return self.output_infos[name].with_shape(array.shape)
@@ -709,7 +717,7 @@ def _compared_row(output: OutputDifference) -> tuple[str, ...]:
         return (output.name, "differs", output.problem, "", "", "", "")
     far = f"{output.count} of {output.total}" if output.count else ""
     place = "" if output.first is None else str(list(output.first))
-    values = "" if output.first is None else f"{output.got:g}, {output.expected:g}"
+    values = "" if output.first is None else ", ".join(told_apart(output.got, output.expected))
     return (
         output.name,
         "agrees" if output.agrees else "differs",
