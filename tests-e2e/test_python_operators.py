@@ -18,7 +18,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 import armnn
-from armnn import TensorInfo, debugging
+from armnn import TensorInfo
 from armnn.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -459,8 +459,6 @@ def test_what_cannot_travel_is_refused_by_name(tmp_path: Path) -> None:
         armnn.Runtime().compile_network(
             armnn.parse(path), tmp_path / "x.armnn-prepared", ["CpuRef"]
         )
-    with pytest.raises(InvalidArgumentError, match=r"cannot be reduced: 'blend' is the op"):
-        debugging.reduce(path, ["CpuAcc"], tmp_path / "small.armnn")
     wanted = r"is a function of this process, which a worker cannot call: it runs on Python, in the"
     loaded = armnn.load_model(
         path, ["isolated:CpuAcc"], layer_backends={"blend": "isolated:CpuAcc"}

@@ -16,6 +16,8 @@ import armnn
 from armnn import Network, OptimizerOptions, TensorInfo
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import BackendError, InvalidArgumentError
+from armnn.graph import OperatorCall
+from armnn.layers.plumbing import StandInDescriptor
 from armnn_tools.debugging import Progress, ReduceOptions, Reduction, reduce
 from armnn_tools.debugging.reducing import result
 from armnn_tools.debugging.reducing.judge import Judge
@@ -122,6 +124,19 @@ def test_a_wrong_layer_is_left_alone_with_two_rows(faulty: None, tmp_path: Path)
         "small.expected.npz",
         "small.py",
     }
+
+
+def test_operators_in_python_become_inputs(faulty: None, one_run: None, tmp_path: Path) -> None:
+    network = Network("whole")
+    x = network.add_input("x", TensorInfo((4, 3)))
+    with armnn.register_operator("mine", "Twice", lambda x: x * 2) as operator:
+        descriptor = StandInDescriptor(num_outputs=1)
+        layer = network.add("StandIn", [network.add_floor(x)], descriptor, outputs=[x.info])
+        layer.compiled, layer.backend_hint = OperatorCall(operator, {}, [True]), "Python"
+        network.add_output("y", network.add_softmax(layer.output))
+        found = reduced(network, tmp_path / "small.armnn")
+    assert found.types == ("Softmax",)
+    assert found.layers_before == 2
 
 
 def test_a_crash_is_reduced_by_its_signal(faulty: None, one_run: None, tmp_path: Path) -> None:

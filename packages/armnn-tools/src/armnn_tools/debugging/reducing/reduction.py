@@ -92,18 +92,10 @@ def reduce(
         progress: Is called after each try.
 
     Raises:
-        InvalidArgumentError: The model does not fail, has an operator that the program defines, or
-            an argument is of another kind.
+        InvalidArgumentError: The model does not fail, or an argument is of another kind.
         BackendError: The reference cannot be used, or does not compute a layer.
     """
     network = model if isinstance(model, Network) else parse(model)
-    for layer in network.layers:
-        if layer.call is not None:
-            raise InvalidArgumentError(
-                f"{network.name!r} cannot be reduced: {layer.name!r} is {layer.call!r}, a function "
-                "of this process, and steps are tried in another one; compare() names the wrong "
-                "layers here, and a model without the operator can be reduced"
-            )
     given = checked_samples(network, inputs, 1)
     chosen = OptimizerOptions() if options is None else options
     instance(chosen, OptimizerOptions, "the options")

@@ -87,7 +87,8 @@ class Recorder:
     def segments(self, network: Network, inputs: Mapping[str, Array]) -> Iterator[Variant]:
         """Yield a model's parts that wait for each other's data.
 
-        Branches are resolved by these inputs, and so are unknown shapes.
+        Branches are resolved by these inputs, and so are unknown shapes. What operators in Python
+        compute becomes an input: the processes that try variants do not have them.
 
         Raises:
             ArmnnError: The reference cannot run the model.
@@ -100,7 +101,11 @@ class Recorder:
             head, rest = self._bench.layers(rest, arrays)
             given = {layer.name: arrays[layer.name] for layer in head.inputs}
             segment = Variant(head, given)
-            yield segment
+            others = [layer for layer in segment.layers if layer.call is None]
+            if len(others) == len(segment.layers):
+                yield segment
+            elif others:
+                yield part_of(segment, others, self.values(segment))
             arrays |= self.outputs(segment)
 
     def values(self, variant: Variant) -> dict[Value, Array]:
