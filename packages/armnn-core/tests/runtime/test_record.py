@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import shutil
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -18,7 +19,7 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, Network, Record, Runtime, TensorInfo, metadata
-from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.runtime import Difference, NetworkProperties, record
 from armnn.types import ActivationFunction, DataType
@@ -343,6 +344,23 @@ def test_a_device_and_its_driver_are_named(
     model.unload()
 
 
+def test_a_library_that_is_another_by_now_has_no_record(
+    build: Callable[..., Path], make_native_runtime: Callable[..., Runtime], tmp_path: Path
+) -> None:
+    library = tmp_path / "Acme_Mock_backend.so"
+    shutil.copy(build(), library)
+    opened = NativeLibrary.open(library)
+    network = Network()
+    x = network.add_input("x", TensorInfo((1,), DataType.FLOAT32))
+    network.add_output("y", network.add_addition(x, x))
+    with make_native_runtime(opened).load_model(network, [opened.id]) as model:
+        shutil.copy(build(), tmp_path / "new.so")
+        edit(tmp_path / "new.so")
+        (tmp_path / "new.so").replace(library)
+        with pytest.raises(NativeLoadError, match="has changed since this process opened it"):
+            model.record()
+
+
 @pytest.mark.parametrize(
     ("options", "item"),
     [
@@ -504,6 +522,15 @@ def test_a_file_that_is_no_record_is_refused(
 def test_damaged_files_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "record.json").write_text(text)
     with pytest.raises(InvalidArgumentError, match=r"cannot be read: .*'armnn run --record FILE'"):
+        Record.read(tmp_path / "record.json")
+
+
+def test_a_file_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_LARGEST_FILE", 10)
+    (tmp_path / "record.json").write_text(" " * 11)
+    with pytest.raises(InvalidArgumentError, match="it has more than 10 bytes"):
         Record.read(tmp_path / "record.json")
 
 

@@ -361,6 +361,7 @@ class LoadedNetwork:
 
         Raises:
             ModelFileError: The model's file, or one beside it, is gone or has changed since.
+            NativeLoadError: So is the library's file of a backend in C.
         """
         from armnn.runtime.record import record_of  # late: a prepared load does without
 

@@ -31,6 +31,8 @@ from armnn._files import file_sha256, write_whole
 from armnn.arguments import path as checked_path
 from armnn.backends.calling import call
 from armnn.backends.capi.backend import NativeBackend
+from armnn.backends.capi.contexts import NativeDevice
+from armnn.backends.capi.library import NativeLibrary
 from armnn.backends.contract import Backend
 from armnn.backends.loading import BackendEntry, BackendState
 from armnn.backends.options import CreationOptions
@@ -79,6 +81,9 @@ PYTHON: Final = "python"
 
 _NOTES: Final = ("made", "choice")
 """The members that say nothing about the execution itself."""
+
+_LARGEST_FILE: Final = 1 << 28
+"""The bytes that the file of a record may have; one of 100,000 layers has a tenth of them."""
 
 _LONGEST: Final = 200
 """The characters of a list or an object that a line about a difference has."""
@@ -221,7 +226,11 @@ class Record:
         """
         path = checked_path(file, "the file of a record")
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            with open(path, "rb") as file:
+                content = file.read(_LARGEST_FILE + 1)
+            if len(content) > _LARGEST_FILE:
+                raise ValueError(f"it has more than {_LARGEST_FILE} bytes")
+            found = json.loads(content)
             if isinstance(found, dict) and found.get("version", VERSION) != VERSION:
                 raise ValueError(
                     f"its version is {found['version']!r}, and armnn-core {__version__} reads "
@@ -308,6 +317,7 @@ def record_of(
 
     Raises:
         ModelFileError: The model's file, or one beside it, is gone or has changed since.
+        NativeLoadError: The library's file of a backend is gone or has changed since.
     """
     participants, options = plans.optimized.participants, plans.optimized.options
     taking_part = [
@@ -456,8 +466,15 @@ def _layer(row: ReportRow) -> dict[str, str]:
 
 
 def _answers(backend: Backend, rank: int) -> dict[str, Any]:
-    """Return what a backend says of itself and of its devices."""
-    devices = backend.devices() if isinstance(backend, NativeBackend) else ()
+    """Return what a backend says of itself and of its devices.
+
+    Raises:
+        NativeLoadError: Its library's file is another than the one that is loaded.
+    """
+    devices: tuple[NativeDevice, ...] = ()
+    if isinstance(backend, NativeBackend):
+        NativeLibrary.open(backend.library.path)  # which refuses a file that has changed since
+        devices = backend.devices()
     return {
         "rank": rank,
         "api_version": str(backend.api_version),
