@@ -53,6 +53,7 @@ CASES = {
 """How many cases are tried of a data type: elsewhere 2 of Float32 and one of each other type."""
 
 STATES = {
+    "DynamicQuantizeLstm": (5, 6),
     "Gru": (5,),
     "Rnn": (5,),
     "SequenceLstm": (5, 6),

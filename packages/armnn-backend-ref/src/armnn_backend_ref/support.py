@@ -422,6 +422,16 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "Rnn": _SEQUENCE,
     "Gru": _SEQUENCE,
     "SequenceLstm": (*_SEQUENCE, alike("input", "cell_state_in", "cell_state_out")),
+    "DynamicQuantizeLstm": (
+        takes("input", REAL),
+        takes_each("weights|recurrent_weights", BYTES),
+        takes_each("bias|peephole_weights|.*_state_in|.*_scales", REAL),
+        takes("sequence_lengths", INDICES),
+        alike("weights", "weight_zero_points"),
+        alike("recurrent_weights", "recurrent_zero_points"),
+        alike("input", "output_state_in", "output", "output_state_out"),
+        alike("input", "cell_state_in", "cell_state_out"),
+    ),
     "ReverseSequence": (takes("input", ANY), takes("sequence_lengths", INDICES), _LIKE_INPUT),
     "Attention": (
         takes("query", REAL),

@@ -266,35 +266,6 @@ def _scaled(node: Node, bias: int) -> str:
     return "product = Mul (whole, scale) Y = Add (product, bias)"
 
 
-def _dynamic_quantize_lstm(node: Node) -> str:
-    """Define DynamicQuantizeLSTM, whose weights are transposed.
-
-    They are moved while they are bytes. Of the factors multiplied with them the state stays real.
-    """
-    names = ("activations", "activation_alpha", "activation_beta", "clip", "direction")
-    rest = [
-        name if _given(node, index) else ""
-        for index, name in enumerate(("B", "sequence_lens", "initial_h", "initial_c", "P"), start=3)
-    ]
-    operands = ", ".join(["input", "W_real", "R_real", *rest]).rstrip(", ")
-    weights = " ".join(
-        f"{name}_points = Reshape ({name}_zero_point, columns) "
-        f"{name}_scales = Reshape ({name}_scale, columns) "
-        f"{name}_moved = Transpose <perm = [0, 2, 1]> ({name}) "
-        f"{name}_whole = Cast <to = 1> ({name}_moved) {name}_zero = Cast <to = 1> ({name}_points) "
-        f"{name}_steps = Sub ({name}_whole, {name}_zero) "
-        f"{name}_real = Mul ({name}_steps, {name}_scales)"
-        for name in ("W", "R")
-    )
-    held = _attributes(node, *names, "hidden_size", "input_forget")
-    return (
-        f"columns = Constant <value_ints = [0, -1, 1]> () {weights} "
-        "steps, step, zero = DynamicQuantizeLinear (X) "
-        "input = DequantizeLinear (steps, step, zero) "
-        f"Y, Y_h, Y_c = LSTM {held} ({operands})"
-    )
-
-
 def _fused_conv(node: Node) -> str:
     names = ["X", "W"] + (["B"] if _given(node, 2) else [])
     convolution = f"product = Conv {_attributes(node, *_WINDOW, 'group')} ({', '.join(names)})"
@@ -383,7 +354,6 @@ DEFINITIONS: dict[tuple[str, str], _Definition] = {
     ),
     (MICROSOFT, "MatMulIntegerToFloat"): _mat_mul_integer_to_float,
     (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_mat_mul,
-    (MICROSOFT, "DynamicQuantizeLSTM"): _dynamic_quantize_lstm,
     (MICROSOFT, "FusedConv"): _fused_conv,
     (MICROSOFT, "FusedGemm"): _fused_gemm,
 }

@@ -53,6 +53,7 @@ def agree(run: Run, model: Model) -> Callable[..., None]:
         *,
         atol: float = 1e-5,
         constants: bool | set[str] = False,
+        threads: int = 0,
         **attributes: Any,
     ) -> None:
         names = [name if array is not None else "" for name, array in operands.items()]
@@ -69,6 +70,7 @@ def agree(run: Run, model: Model) -> Callable[..., None]:
         made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
         options = ort.SessionOptions()
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = threads
         results = run(made, feeds)
         for value, result in zip(made.graph.output, results, strict=True):
             # onnxruntime does not accept an output of an unknown type.
@@ -360,24 +362,46 @@ def test_operators_wait_for_a_shape_that_an_input_tells(run: Run, model: Model) 
             np.testing.assert_allclose(result, expected, 1e-4, 1e-5)
 
 
-@pytest.mark.parametrize("per_gate", [False, True])
-def test_an_lstm_with_weights_of_eight_bits(agree: Callable[..., None], per_gate: bool) -> None:
-    """onnxruntime rounds the hidden state to 256 steps, too.
+def lstm_of_bytes(
+    steps: int, items: int, directions: int = 1, *, per_column: bool = False, unsigned: bool = False
+) -> dict[str, Array | None]:
+    """Return operands of DynamicQuantizeLSTM with 3 inputs and 6 units."""
+    kind = np.uint8 if unsigned else np.int8
+    count = (directions, 24) if per_column else (directions,)
 
-    It is zero in the first step.
-    """
-    count = (1, 16) if per_gate else (1,)
-    operands = {
-        "x": reals(5, 2, 3),
-        "w": weights_of_seven_bits(1, 3, 16),
-        "r": weights_of_seven_bits(1, 4, 16),
-        "b": reals(1, 32), "l": None, "h": None, "c": None, "p": None,
-        "ws": np.full(count, 0.004, np.float32), "wz": np.zeros(count, np.int8),
-        "rs": np.full(count, 0.003, np.float32), "rz": np.zeros(count, np.int8),
+    def weights(rows: int) -> Array:
+        return weights_of_seven_bits(directions, rows, 24).view(kind) ^ kind(0x80 * unsigned)
+
+    points = np.full(count, 128, kind) if unsigned else np.zeros(count, kind)
+    if unsigned and not per_column:
+        points += np.arange(directions, dtype=kind)
+    return {
+        "x": reals(steps, items, 3), "w": weights(3), "r": weights(6), "b": reals(directions, 48),
+        "l": None, "h": reals(directions, items, 6), "c": reals(directions, items, 6), "p": None,
+        "ws": RNG.uniform(0.002, 0.01, count).astype("f4"), "wz": points,
+        "rs": RNG.uniform(0.002, 0.01, count).astype("f4"), "rz": points,
     }  # fmt: skip
-    agree("DynamicQuantizeLSTM", operands, 3, constants=True, hidden_size=4, atol=0.02)
-    first = operands | {"x": reals(1, 2, 3)}
-    agree("DynamicQuantizeLSTM", first, 3, constants=True, hidden_size=4, atol=1e-5)
+
+
+@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_an_lstm_with_weights_of_bytes(
+    agree: Callable[..., None], direction: str, unsigned: bool, per_column: bool
+) -> None:
+    """The output of each step is rounded as in onnxruntime."""
+    ways = 2 if direction == "bidirectional" else 1
+    operands = lstm_of_bytes(5, 1, ways, per_column=per_column, unsigned=unsigned)
+    agree("DynamicQuantizeLSTM", operands, 3, constants=True, direction=direction, hidden_size=6)
+
+
+def test_an_lstm_of_bytes_with_all_inputs(agree: Callable[..., None]) -> None:
+    """onnxruntime rounds items by themselves where each has a thread."""
+    operands = lstm_of_bytes(5, 2, 2) | {"l": np.array([3, 5], np.int32), "p": reals(2, 18)}
+    agree(
+        "DynamicQuantizeLSTM", operands, 3, constants=True, direction="bidirectional",
+        hidden_size=6, threads=2,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,68 @@ void fill_small_weights(Int8Kernels &table) {
   }
 }
 
+/* R rows times a panel, which the tile names; each is finished by its own scale. A panel of one row is so short that
+ * calls would take a tenth of the time.
+ */
+template <int R, typename Small>
+[[gnu::flatten]] inline void gemv_rows(const Int8GemvRow *rows, Int8GemmTile &tile, int64_t column) {
+  const bool is_small = Small::kAreThere && tile.small_fours != 0;
+  const uint8_t *from[R];
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) from[r] = is_small ? rows[r].bytes : rows[r].read;
+  tile.rows = from;
+  tile.rows_stride = R;
+  Ints sums[R][kInt8Vectors];
+  if constexpr (Small::kAreThere) {
+    if (is_small) Small::template sum_products<R, kInt8Vectors>(tile, sums);
+  }
+  if (!is_small) sum_products<R, kInt8Vectors>(tile, kInt8Columns * 4, sums);
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    DequantisedAccumulators real = rows[r].real;
+    real.whole += column;
+    if (real.shift != nullptr) real.shift += column;
+    if (real.column_scales != nullptr) real.column_scales += column;
+    tile.real = &real;
+    tile.row_sums = &rows[r].sum;
+    tile.c = rows[r].y + column;
+    Ints one[1][kInt8Vectors];
+    CPUACC_UNROLL for (int v = 0; v < kInt8Vectors; ++v) one[0][v] = sums[r][v];
+    finish<1, kInt8Vectors>(tile, one);
+  }
+}
+
+/* Panel by panel, each of them for all rows while it is in the first cache. */
+template <typename Small>
+void gemv_of(const Int8Gemv &g) {
+  constexpr int64_t kTogether = 3;
+  alignas(64) static constexpr int32_t kNoBias[kInt8Columns] = {};
+  Int8GemmTile tile{};
+  tile.taps = 1;
+  tile.depth = g.depth;
+  tile.b_zero_point = g.b_zero_point;
+  tile.bias = kNoBias;
+  const int8_t *panel = g.panels + g.first / kInt8Columns * g.panel_bytes;
+  for (int64_t column = g.first; column < g.last; column += kInt8Columns, panel += g.panel_bytes) {
+    const int64_t columns = g.last - column;
+    tile.column_count = static_cast<int32_t>(columns < kInt8Columns ? columns : kInt8Columns);
+    tile.b = panel;
+    if (Small::kAreThere && g.small_place != 0) {
+      const auto *numbers = reinterpret_cast<const int32_t *>(panel + g.small_place);
+      tile.small_fours = numbers[0];
+      tile.large_count = numbers[1];
+      tile.large_fours = numbers + 2;
+      tile.large_weights = panel + g.large_place;
+    }
+    for (int64_t i = 0; i < g.count;) {
+      const int64_t left = g.count - i;
+      const int64_t rows = left == 4 ? 2 : left < kTogether ? left : kTogether;
+      rows == 3   ? gemv_rows<3, Small>(g.rows + i, tile, column)
+      : rows == 2 ? gemv_rows<2, Small>(g.rows + i, tile, column)
+                  : gemv_rows<1, Small>(g.rows + i, tile, column);
+      i += rows;
+    }
+  }
+}
+
 /* A vector of bytes at a time; the last one overlaps the one before rather than being cut. */
 template <typename T>
 void widen_all(const T *bytes, int16_t *numbers, int64_t n) {
@@ -123,6 +185,7 @@ void fill_int8_gemm(Kernels &table) {
   table.int8.read_offset[1] = offset_as_read(true);
   table.int8.widen = kReads == Reads::shorts ? widen : nullptr;
   table.int8.gemm_tile = gemm_tile;
+  table.int8.gemv = gemv_of<SmallWeights>;
   fill_small_weights<SmallWeights>(table.int8);
 }
 

@@ -25,11 +25,13 @@ struct Requantization {
 /* How a level reads the left side. */
 enum class Reads { unsigned_bytes, signed_bytes, shorts };
 
-/* Accumulators as real numbers: (sum + whole) * scale + shift. */
+/* Accumulators as real numbers: (sum + whole * whole_factor) * scale * column_scale + shift. */
 struct DequantisedAccumulators {
-  const int32_t *whole; /* of each column; nullptr: none */
+  const int32_t *whole; /* of each column, as the next ones; nullptr: none */
   float scale;
-  const float *shift; /* of each column; nullptr: none */
+  const float *shift; /* nullptr: none */
+  int32_t whole_factor = 1;
+  const float *column_scales = nullptr; /* filled up to whole panels; nullptr: none */
 };
 
 /* An int8 gemm tile: rows x columns of C = sum over taps and depth of A * B, plus bias.
@@ -70,6 +72,29 @@ struct Int8GemmTile {
 constexpr int kFewSmallFours = 2;
 constexpr int kManySmallFours = 4;
 constexpr int32_t kMostSmallSum = 128; /* times 255, it fits */
+
+/* A row of unsigned bytes that a gemv multiplies, and where its product goes. */
+struct Int8GemvRow {
+  const uint8_t *bytes;
+  const uint8_t *read; /* as gemm_tile reads it: the bytes, or what table.widen makes of them */
+  int32_t sum; /* by sum_rows; 0 where b_zero_point is 0 */
+  DequantisedAccumulators real; /* from the first column on, as the next one */
+  float *y;
+};
+
+/* Rows times panels that are one behind the other. */
+struct Int8Gemv {
+  const Int8GemvRow *rows;
+  int64_t count;
+  int64_t depth;
+  const int8_t *panels; /* from the first column of the matrix on */
+  int64_t panel_bytes; /* from one to the next */
+  int64_t small_place; /* of a panel's numbers of small weights, as Int8GemmTile has them; 0: no panel has them */
+  int64_t large_place; /* of its large weights */
+  int32_t b_zero_point;
+  int64_t first; /* column: a multiple of table.columns */
+  int64_t last;
+};
 
 /* The shapes of tile registers that a task found, another library's or none. */
 struct alignas(64) TileState {
@@ -268,6 +293,7 @@ struct Int8Kernels {
    */
   void (*small_weights_tile)(const Int8GemmTile &tile);
   void (*sum_unsigned_rows)(const Int8GemmTile &tile, int32_t *sums); /* as sum_rows, for such a tile */
+  void (*gemv)(const Int8Gemv &product);
   /* Around the calls of gemm_tile of a task, for rows of so much depth; nullptr: it needs no such calls. */
   void (*begin_tiles)(TileState &kept, int64_t depth);
   void (*end_tiles)(const TileState &kept);

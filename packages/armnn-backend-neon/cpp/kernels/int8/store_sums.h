@@ -34,18 +34,19 @@ inline Ints load_some(const Number *numbers, int64_t n) {
   return reinterpret_cast<Ints>(n >= kLanes ? load(x) : load_part(x, n));
 }
 
-/* Sums become real numbers, in the same registers. */
+/* Sums become real numbers, in the same registers: the same bits in a tile of any number of rows. */
 template <int R, int V>
 inline void dequantise(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
   const DequantisedAccumulators &as = *tile.real;
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
     const int64_t left = tile.column_count - v * kLanes;
     if (left <= 0) return;
-    const Ints whole = load_some(as.whole == nullptr ? nullptr : as.whole + v * kLanes, left);
+    const Ints whole = load_some(as.whole == nullptr ? nullptr : as.whole + v * kLanes, left) * as.whole_factor;
+    const Floats scale = as.column_scales == nullptr ? splat(as.scale) : load(as.column_scales + v * kLanes) * as.scale;
     const Ints shift = load_some(as.shift == nullptr ? nullptr : as.shift + v * kLanes, left);
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       const Floats number = __builtin_convertvector(sums[r][v] + whole, Floats);
-      sums[r][v] = reinterpret_cast<Ints>(number * as.scale + reinterpret_cast<Floats>(shift));
+      sums[r][v] = reinterpret_cast<Ints>(rounded_product(number, scale) + reinterpret_cast<Floats>(shift));
     }
   }
 }

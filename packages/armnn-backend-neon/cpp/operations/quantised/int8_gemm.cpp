@@ -299,6 +299,18 @@ void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layo
   }
 }
 
+Int8Gemv int8_gemv(const std::byte *packed, const WeightLayout &layout, const Int8Kernels &kernels, bool seeks_small) {
+  Int8Gemv product{};
+  product.depth = layout.depth;
+  product.panels = reinterpret_cast<const int8_t *>(packed);
+  product.panel_bytes = static_cast<int64_t>(int8_panel_bytes(layout, kernels, seeks_small));
+  if (seeks_small) {
+    product.small_place = static_cast<int64_t>(int8_panel_bytes(layout, kernels, false));
+    product.large_place = product.small_place + number_bytes(layout);
+  }
+  return product;
+}
+
 bool seeks_small_weights(const Int8Params &params, const WeightLayout &layout, const Int8Kernels &kernels) {
   return kernels.small_weights_tile != nullptr && !params.left_is_signed && layout.depth >= kFewSmallFours * 4;
 }
@@ -501,6 +513,7 @@ class Int8TilesOfTask {
       real_ = *gemm_.real;
       if (real_.whole != nullptr) real_.whole += column;
       if (real_.shift != nullptr) real_.shift += column;
+      if (real_.column_scales != nullptr) real_.column_scales += column;
       tile_.real = &real_;
     }
     tile_.requantization.scales = gemm_.scales == nullptr ? nullptr : gemm_.scales + column;

@@ -17,6 +17,8 @@ size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels, 
 size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels, bool seeks_small);
 void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layout,
                const Int8Kernels &kernels, bool seeks_small, std::byte *packed);
+/* Rows times weights of one tap, but for the rows, the columns and the weights' zero point. */
+Int8Gemv int8_gemv(const std::byte *packed, const WeightLayout &layout, const Int8Kernels &kernels, bool seeks_small);
 /* Whether panels of small weights are worth being sought. */
 bool seeks_small_weights(const Int8Params &params, const WeightLayout &layout, const Int8Kernels &kernels);
 /* Columns of all panels. */

@@ -115,6 +115,30 @@ OperationPtr int8_softmax(Ends ends, float beta, bool takes_logarithm) {
   return std::make_unique<Int8Softmax>(ends, beta, takes_logarithm);
 }
 
+Extremes finite_extremes(const Kernels &kernels, const float *x, int64_t n) {
+  Extremes found = kernels.extremes(x, n);
+  if (found.are_finite) return found;
+  found = {0.0f, 0.0f, false};
+  for (int64_t i = 0; i < n; ++i) {
+    if (!std::isfinite(x[i])) continue;
+    found.least = std::min(found.least, x[i]);
+    found.largest = std::max(found.largest, x[i]);
+  }
+  return found;
+}
+
+ByteSteps steps_of_bytes(float least, float largest) {
+  const float lowest = std::min(least, 0.0f);
+  const float highest = std::max(largest, 0.0f);
+  const float difference = highest - lowest;
+  const float range = std::isfinite(difference)
+                          ? difference / 255.0f
+                          : static_cast<float>((static_cast<double>(highest) - static_cast<double>(lowest)) / 255.0);
+  const float scale = range > 0.0f ? range : 1.0f;
+  const float zero = std::nearbyint(-lowest / scale);
+  return {scale, zero > 0.0f ? static_cast<int32_t>(std::min(zero, 255.0f)) : 0};
+}
+
 namespace {
 
 class DynamicQuantize final : public Operation {
@@ -138,10 +162,9 @@ class DynamicQuantize final : public Operation {
     frame.for_each(pieces_, piece_ns, [&](int64_t i, int32_t) {
       const float *part = x + i * costs::kChunkElements;
       float *pair = extremes + 2 * i;
-      const Extremes found = frame.kernels.extremes(part, length(i));
+      const Extremes found = finite_extremes(frame.kernels, part, length(i));
       pair[0] = found.least;
       pair[1] = found.largest;
-      if (!found.are_finite) find_finite(part, length(i), pair);
     });
     float lowest = 0.0f;
     float highest = 0.0f;
@@ -149,33 +172,17 @@ class DynamicQuantize final : public Operation {
       lowest = std::min(lowest, extremes[2 * i]);
       highest = std::max(highest, extremes[2 * i + 1]);
     }
-    const float difference = highest - lowest;
-    const float range = std::isfinite(difference)
-                            ? difference / 255.0f
-                            : static_cast<float>((static_cast<double>(highest) - static_cast<double>(lowest)) / 255.0);
-    const float scale = range > 0.0f ? range : 1.0f;
-    const float zero = std::nearbyint(-lowest / scale);
-    const int32_t zero_point = zero > 0.0f ? static_cast<int32_t>(std::min(zero, 255.0f)) : 0;
-    *frame.out<float>(outputs[1]) = scale;
-    *frame.out<uint8_t>(outputs[2]) = static_cast<uint8_t>(zero_point);
+    const ByteSteps chosen = steps_of_bytes(lowest, highest);
+    *frame.out<float>(outputs[1]) = chosen.scale;
+    *frame.out<uint8_t>(outputs[2]) = static_cast<uint8_t>(chosen.zero_point);
     auto *steps = frame.out<uint8_t>(outputs[0]);
     frame.for_each(pieces_, piece_ns, [&](int64_t i, int32_t) {
       const int64_t first = i * costs::kChunkElements;
-      frame.kernels.quantize_to_even(x + first, steps + first, length(i), scale, zero_point);
+      frame.kernels.quantize_to_even(x + first, steps + first, length(i), chosen.scale, chosen.zero_point);
     });
   }
 
  private:
-  /* The least and the largest of those that are finite; the others do not widen the steps. */
-  static void find_finite(const float *x, int64_t n, float *pair) {
-    pair[0] = pair[1] = 0.0f;
-    for (int64_t i = 0; i < n; ++i) {
-      if (!std::isfinite(x[i])) continue;
-      pair[0] = std::min(pair[0], x[i]);
-      pair[1] = std::max(pair[1], x[i]);
-    }
-  }
-
   int64_t count_ = 0;
   int64_t pieces_ = 0;
 };

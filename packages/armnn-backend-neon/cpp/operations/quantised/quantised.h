@@ -54,6 +54,17 @@ OperationPtr int8_softmax(Ends ends, float beta, bool takes_logarithm);
 OperationPtr integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
                           const WeightLayout &layout);
 
+/* How DynamicQuantize rounds numbers: round(x / scale) + zero_point. */
+struct ByteSteps {
+  float scale;
+  int32_t zero_point;
+};
+
+/* Of numbers between these. */
+ByteSteps steps_of_bytes(float least, float largest);
+/* Those of the finite numbers; the others do not widen the steps. */
+Extremes finite_extremes(const Kernels &kernels, const float *x, int64_t n);
+
 OperationPtr dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point);
 
 }  // namespace cpuacc

@@ -168,10 +168,10 @@ void Recurrence<T>::activate(const Rows<T> &rows, const Elementwise &function, T
   rows.elementwise(function, x, x, n);
 }
 
-/* An item's output and cell of the step before, and its spare memory. */
+/* An item's output and cell of the step before, and its other memory. */
 template <typename T>
 int64_t Recurrence<T>::item_numbers() const {
-  return padded(reading_.outputs) + padded(reading_.units) + padded(gates_ * reading_.units);
+  return padded(reading_.outputs) + padded(reading_.units) + padded(gates_ * reading_.units) + further_numbers();
 }
 
 template <typename T>
@@ -183,35 +183,40 @@ template <typename T>
 int64_t Recurrence<T>::bias_numbers() const { return padded(gates_ * reading_.units); }
 
 template <typename T>
-size_t Recurrence<T>::prepare(const Setup &setup) {
+void Recurrence<T>::pack_ahead(const Setup &setup) {
   const Rows<T> rows(setup.kernels);
   const Tensor &weights = setup[inputs[kWeights]];
+  std::string recipe = weights.recipe("recurrence ") + setup.kernels.name + " " + std::to_string(sizeof(T));
+  for (const GemvMatrix<T> &matrix : matrices_) {
+    recipe += " " + std::to_string(matrix.columns) + " " + std::to_string(matrix.depth);
+  }
+  const std::string in_steps = recipe + " steps";
+  std::vector<float> steps;
+  const auto fits = [&] { return find_steps(weights.read<T>(), steps); };
+  const bool are_steps = setup.packed.is_packed_as(weights.source(), in_steps, true, fits);
+  if (are_steps) {
+    recipe = in_steps;
+    store_as(GemvStorage::steps);
+  } else if (gains_by_bfloat16(setup, way_bytes(rows))) {
+    recipe += " bfloat16";
+    store_as(GemvStorage::bfloat16);
+  }
+  way_bytes_ = way_bytes(rows);
+  const size_t all_bytes = way_bytes_ * static_cast<size_t>(reading_.ways);
+  const float *known = are_steps && !steps.empty() ? steps.data() : nullptr;
+  packed_ = setup.packed.get(weights.source(), recipe, all_bytes, [&](void *to) {
+    pack(weights.read<T>(), rows, static_cast<std::byte *>(to), known);
+  });
+  inputs[kWeights] = kNone;
+}
+
+template <typename T>
+size_t Recurrence<T>::prepare(const Setup &setup) {
   matrices_ = matrices();
-  if (weights.constant != nullptr) {
-    std::string recipe = weights.recipe("recurrence ") + setup.kernels.name + " " + std::to_string(sizeof(T));
-    for (const GemvMatrix<T> &matrix : matrices_) {
-      recipe += " " + std::to_string(matrix.columns) + " " + std::to_string(matrix.depth);
-    }
-    const std::string in_steps = recipe + " steps";
-    std::vector<float> steps;
-    const auto fits = [&] { return find_steps(weights.read<T>(), steps); };
-    const bool are_steps = setup.packed.is_packed_as(weights.source(), in_steps, true, fits);
-    if (are_steps) {
-      recipe = in_steps;
-      store_as(GemvStorage::steps);
-    } else if (gains_by_bfloat16(setup, way_bytes(rows))) {
-      recipe += " bfloat16";
-      store_as(GemvStorage::bfloat16);
-    }
-    way_bytes_ = way_bytes(rows);
-    const size_t all_bytes = way_bytes_ * static_cast<size_t>(reading_.ways);
-    const float *known = are_steps && !steps.empty() ? steps.data() : nullptr;
-    packed_ = setup.packed.get(weights.source(), recipe, all_bytes, [&](void *to) {
-      pack(weights.read<T>(), rows, static_cast<std::byte *>(to), known);
-    });
-    inputs[kWeights] = kNone;
+  if (setup[inputs[kWeights]].constant != nullptr) {
+    pack_ahead(setup);
   } else {
-    way_bytes_ = way_bytes(rows);
+    way_bytes_ = way_bytes(Rows<T>(setup.kernels));
   }
   if (inputs[kLengths] != kNone) has_wide_lengths_ = setup[inputs[kLengths]].type == ARMNN_SIGNED64;
   const int64_t chains = thread_numbers() * setup.threads;
@@ -359,7 +364,8 @@ typename Recurrence<T>::Item Recurrence<T>::begin(const Frame &frame, int64_t wa
       std::memcpy(states[i], frame.in<T>(first) + state_of(way, item) * sizes[i], bytes_of<T>(sizes[i]));
     }
   }
-  return {nullptr, states[0], states[1], states[1] + padded(reading_.units)};
+  T *spare = states[1] + padded(reading_.units);
+  return {nullptr, states[0], states[1], spare, spare + padded(gates_ * reading_.units)};
 }
 
 template <typename T>
@@ -380,7 +386,7 @@ void Recurrence<T>::run_chains(const Frame &frame, int64_t way, int64_t first, i
   const size_t functions = functions_.size() / static_cast<size_t>(ways);
   const T *whole_bias = frame.in<T>(inputs[kBias]);
   const T *peepholes = frame.in<T>(inputs[kPeepholes]);
-  Step at{frame, is_shared, packed, bias,
+  Step at{frame, way, is_shared, packed, bias,
           whole_bias == nullptr ? nullptr : whole_bias + (2 * way + 1) * columns,
           peepholes == nullptr ? nullptr : peepholes + way * 3 * units,
           functions_.data() + functions * static_cast<size_t>(way), {}};

@@ -15,6 +15,7 @@
 #include "graph/ir.h"
 #include "graph/packed.h"
 #include "kernels/kernels.h"
+#include "operations/gemm/gemm.h"
 
 namespace cpuacc {
 
@@ -229,6 +230,7 @@ class Recurrence : public Operation {
     T *hidden; /* the output of the step before, then of this one: [outputs] */
     T *cell;
     T *spare; /* [gates * units] */
+    T *further; /* [further_numbers()] */
   };
 
   static constexpr int64_t kItemsTogether = 16;
@@ -249,6 +251,7 @@ class Recurrence : public Operation {
   /* What a step of items of one way has. */
   struct Step {
     const Frame &frame;
+    int64_t way;
     bool is_shared; /* the pool is free for parts of the step */
     const std::byte *packed; /* the recurrent weights of this way */
     const T *bias; /* [gates * units], the sum of both */
@@ -266,8 +269,12 @@ class Recurrence : public Operation {
 
   virtual void step(const Step &at) const = 0;
   /* y = x + bias + row * matrix for each item; x.of and bias may be nullptr. */
-  void multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, Place row, Place x,
-                const T *bias, Place y) const;
+  virtual void multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, Place row, Place x,
+                        const T *bias, Place y) const;
+  /* Packs weights that are constant. Called once matrices_ is known. */
+  virtual void pack_ahead(const Setup &setup);
+  /* That a product of an item needs. */
+  virtual int64_t further_numbers() const { return 0; }
   /* The matrices that the recurrent weights of one way are, one behind the other. */
   virtual std::vector<GemvMatrix<T>> matrices() const;
 
@@ -279,6 +286,9 @@ class Recurrence : public Operation {
   std::vector<GemvMatrix<T>> matrices_; /* once it is prepared */
 
   enum Input { kGates, kWeights, kBias, kLengths, kHidden, kCell, kPeepholes, kInputs };
+
+  std::shared_ptr<const void> packed_;
+  size_t way_bytes_ = 0; /* of the packed weights */
 
  private:
   int64_t item_numbers() const;
@@ -305,8 +315,6 @@ class Recurrence : public Operation {
 
   T clip_;
   std::vector<Elementwise> functions_; /* of all ways */
-  std::shared_ptr<const void> packed_;
-  size_t way_bytes_ = 0; /* of the packed weights */
   bool has_wide_lengths_ = false;
 };
 
@@ -336,7 +344,8 @@ OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, co
  * [2, 4 * units], which have no other bias, and the bias of the projection [outputs]; both for one way.
  */
 template <typename T>
-class LstmSequence final : public Recurrence<T> {
+class LstmSequence : public Recurrence<T> {
+ protected:
   using Base = Recurrence<T>;
   using Step = typename Base::Step;
   using Item = typename Base::Item;
@@ -369,5 +378,26 @@ class LstmSequence final : public Recurrence<T> {
 
   Options options_;
 };
+
+/* Weights [ways, depth, columns] of bytes. */
+struct ByteWeights {
+  WeightLayout layout; /* of one way */
+  int64_t ways;
+  bool are_signed;
+  bool scales_differ; /* within a way */
+  std::vector<float> scales; /* of the columns of all ways */
+  std::vector<int32_t> zero_points; /* of each way */
+};
+
+/* Rows of unsigned bytes times weights: [ways, rows, columns]. Args: operands: rows, weights, and, of one number each,
+ * the scale and the zero point of the rows; bias: [ways, columns], or empty.
+ */
+OperationPtr product_of_bytes(std::vector<TensorId> operands, TensorId out, int64_t rows, ByteWeights weights,
+                              std::vector<float> bias);
+
+/* A LstmSequence of which the output of each step is rounded to bytes before it is multiplied. */
+OperationPtr dynamic_lstm(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading,
+                          const LstmSequence<float>::Options &options, std::vector<Elementwise> functions,
+                          ByteWeights weights);
 
 }  // namespace cpuacc

@@ -117,7 +117,12 @@ def fake_quantization(d: FakeQuantizationDescriptor, x: Array) -> Array:
 
 @op("DynamicQuantize")
 def dynamic_quantize(_d: Descriptor, x: Array) -> tuple[Array, Array, Array]:
-    """Return the steps, their scale and the zero point.
+    """Return the steps, their scale and the zero point."""
+    return dynamic_steps(x)
+
+
+def dynamic_steps(x: Array) -> tuple[Array, Array, Array]:
+    """Return the steps of DynamicQuantize, their scale and the zero point.
 
     The steps span the finite values: infinity is the first or the last one, NaN that of zero.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers over whole sequences: Rnn, Gru, SequenceLstm, ReverseSequence."""
+"""Layers over whole sequences: Rnn, Gru, SequenceLstm, DynamicQuantizeLstm, ReverseSequence."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from armnn.errors import ExecutionError
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.sequence import (
+    DynamicQuantizeLstmDescriptor,
     GruDescriptor,
     ReverseSequenceDescriptor,
     RnnDescriptor,
@@ -20,10 +21,13 @@ from armnn.layers.sequence import (
 from armnn.types import SequenceDirection
 from armnn_backend_ref.ops._registry import Array, op
 from armnn_backend_ref.ops.activation import activation
+from armnn_backend_ref.ops.quantizing import dynamic_steps
 
 RecurrentDescriptor = RnnDescriptor | GruDescriptor | SequenceLstmDescriptor
 
 Function: TypeAlias = Callable[[Array], Array]
+Product: TypeAlias = Callable[[int, Array], Array]
+"""From a direction and rows of numbers to the rows times that direction's weights."""
 Cell: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
 """From what a step x adds to the gates [N,gates*U], and the states, to the states behind it."""
 
@@ -49,7 +53,7 @@ def rnn(
 
         return step
 
-    return _read(d, x, weights, lengths, (state,), cell)
+    return _read(d, x, _times(weights), lengths, (state,), cell, recurrent.shape[2])
 
 
 @op("Gru")
@@ -83,7 +87,7 @@ def gru(
 
         return step
 
-    return _read(d, x, weights, lengths, (state,), cell)
+    return _read(d, x, _times(weights), lengths, (state,), cell, recurrent.shape[2])
 
 
 @op("SequenceLstm")
@@ -99,6 +103,48 @@ def sequence_lstm(
     peepholes: Array | None,
 ) -> tuple[Array, ...]:
     """Return all outputs, the last output, the last cell state."""
+    products = _times(weights), _times(recurrent)
+    units = recurrent.shape[2]
+    return _lstm(d, x, products, bias, lengths, (state, memory), peepholes, units)
+
+
+@op("DynamicQuantizeLstm")
+def dynamic_quantize_lstm(
+    d: DynamicQuantizeLstmDescriptor,
+    x: Array,
+    weights: Array,
+    recurrent: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    state: Array | None,
+    memory: Array | None,
+    peepholes: Array | None,
+    *steps: Array,
+) -> tuple[Array, ...]:
+    """Return all outputs, the last output, the last cell state."""
+    of_input = _times_bytes(weights, *steps[:2])
+    of_item = _times_bytes(recurrent, *steps[2:])
+
+    def of_state(way: int, rows: Array) -> Array:
+        items = [of_item(way, row[np.newaxis]) for row in rows]
+        return np.concatenate(items) if items else of_item(way, rows)
+
+    units = recurrent.shape[1]
+    products = of_input, of_state
+    return _lstm(d, x, products, bias, lengths, (state, memory), peepholes, units)
+
+
+def _lstm(
+    d: SequenceLstmDescriptor,
+    x: Array,
+    products: tuple[Product, Product],
+    bias: Array | None,
+    lengths: Array | None,
+    states: tuple[Array | None, Array | None],
+    peepholes: Array | None,
+    units: int,
+) -> tuple[Array, ...]:
+    of_input, of_state = products
 
     def cell(way: int) -> Cell:
         f, g, k = _activations(d, way)
@@ -107,7 +153,7 @@ def sequence_lstm(
 
         def step(added: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
             h, c = states
-            gates = added + h @ recurrent[way].T + offset
+            gates = added + of_state(way, h) + offset
             i_gate, o_gate, f_gate, c_gate = np.split(gates, 4, axis=-1)
             write = f(i_gate + p_i * c)
             keep = 1 - write if d.input_forget else f(f_gate + p_f * c)
@@ -116,7 +162,24 @@ def sequence_lstm(
 
         return step
 
-    return _read(d, x, weights, lengths, (state, memory), cell)
+    return _read(d, x, of_input, lengths, states, cell, units)
+
+
+def _times(weights: Array) -> Product:
+    return lambda way, rows: rows @ weights[way].T
+
+
+def _times_bytes(weights: Array, scales: Array, zero_points: Array) -> Product:
+    """Return the product of rows, rounded together, with weights [D,K,columns] of bytes."""
+
+    def product(way: int, rows: Array) -> Array:
+        steps, scale, zero_point = dynamic_steps(rows)
+        left = steps.astype(np.float64) - zero_point  # sums of whole numbers are exact in it
+        right = weights[way].astype(np.float64) - zero_points[way]
+        result: Array = (left @ right).astype(rows.dtype) * (scale * scales[way])
+        return result
+
+    return product
 
 
 @op("ReverseSequence")
@@ -143,23 +206,24 @@ def _activated(d: ActivationDescriptor, clip: float, x: Array) -> Array:
 def _read(
     d: RecurrentDescriptor,
     x: Array,
-    weights: Array,
+    product: Product,
     lengths: Array | None,
     given: Sequence[Array | None],
     cell: Callable[[int], Cell],
+    units: int,
 ) -> tuple[Array, ...]:
     """Run a cell over the steps in each direction.
 
     Args:
         d: The descriptor.
         x: The input.
-        weights: What the steps are multiplied by, [D,gates*U,I].
+        product: What the steps add to the gates.
         lengths: How many steps of each item count; None for all.
         given: The states before the first step; None for zeros.
         cell: Makes the cell of a direction.
+        units: How many numbers the output of a step has.
     """
     steps = x if d.time_major else x.swapaxes(0, 1)
-    units = weights.shape[1] // d.gates
     outputs, finals = [], []
     for way in range(d.num_directions):
         states = tuple(
@@ -170,7 +234,7 @@ def _read(
         )
         backward = way == 1 or d.direction is SequenceDirection.REVERSE
         seen = _reversed(steps, lengths) if backward else steps
-        output, states = _scan(cell(way), seen @ weights[way].T, lengths, states)
+        output, states = _scan(cell(way), product(way, seen), lengths, states)
         outputs.append(_reversed(output, lengths) if backward else output)
         finals.append(states)
     axis = 1 if d.time_major else 2

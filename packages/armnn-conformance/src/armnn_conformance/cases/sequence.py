@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from armnn.layers import Descriptor
 from armnn.layers.sequence import (
+    DynamicQuantizeLstmDescriptor,
     GruDescriptor,
     ReverseSequenceDescriptor,
     RnnDescriptor,
@@ -247,6 +248,101 @@ def sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
         activations=(_HARD, _TANH, _RELU), activation_a=(1, 0.5, 0), activation_b=(0, 2, 0)
     )
     yield _case(data_type, "other activations", d, (3, 2, 4, 3), full, False)
+
+
+_DYNAMIC = Tolerance(
+    "no output is near the middle of two steps, so that all backends round it alike",
+    rtol=1e-4,
+    atol=2e-5,
+)
+
+
+def _rounded(x: Vector) -> Vector:
+    """Round numbers to the 256 steps that span them and zero."""
+    low, high = min(x.min(initial=0.0), 0.0), max(x.max(initial=0.0), 0.0)
+    step = (high - low) / 255 or 1.0
+    zero = np.rint(-low / step)
+    result: Vector = (np.clip(np.rint(x / step) + zero, 0, 255) - zero) * step
+    return result
+
+
+def _dynamic_case(
+    name: str,
+    d: DynamicQuantizeLstmDescriptor,
+    sizes: tuple[int, int, int, int],
+    kind: DataType,
+    optional: tuple[str, ...] = ("bias",),
+    *,
+    per_column: bool = False,
+    edge: bool = False,
+) -> LayerCase:
+    steps, batch, width, units = sizes
+    ways = d.num_directions
+    count = (ways, 4 * units) if per_column else (ways,)
+    state = (ways, batch, units) if d.time_major else (batch, ways, units)
+    float32, middle = DataType.FLOAT32, 120 if kind is DataType.UNSIGNED8 else 3
+    low = 0 if kind is DataType.UNSIGNED8 else -128
+    points = np.full(count, middle) + np.arange(ways).reshape(ways, *(1,) * (len(count) - 1))
+    given: dict[str, CaseTensor] = {
+        "input": values(
+            float32, (steps, batch, width) if d.time_major else (batch, steps, width), seed=1
+        ),
+        "weights": values(kind, (ways, width, 4 * units), low, low + 255, seed=2, constant=True),
+        "recurrent_weights": values(
+            kind, (ways, units, 4 * units), low, low + 255, seed=3, constant=True
+        ),
+        "bias": values(float32, (ways, 8 * units), -1, 1, seed=4),
+        "output_state_in": values(float32, state, -1, 1, seed=5),
+        "cell_state_in": values(float32, state, -1, 1, seed=6),
+        "peephole_weights": values(float32, (ways, 3 * units), -1, 1, seed=7),
+        "sequence_lengths": tensor(DataType.SIGNED32, np.arange(batch) % steps + 1),
+    }
+    needed = ("input", "weights", "recurrent_weights", *optional)
+    given = {key: operand for key, operand in given.items() if key in needed}
+    for part, seed in (("weight", 8), ("recurrent", 9)):
+        given[f"{part}_scales"] = values(float32, count, 0.005, 0.02, seed=seed, constant=True)
+        given[f"{part}_zero_points"] = tensor(kind, points, constant=True)
+    reals: dict[str, Any] = {key: operand.real for key, operand in given.items()}
+    for part, key in (("weight", "weights"), ("recurrent", "recurrent_weights")):
+        scales, zeros = (
+            np.broadcast_to(reals[f"{part}_{each}"].reshape(ways, 1, -1), (ways, 1, 4 * units))
+            for each in ("scales", "zero_points")
+        )
+        reals[key] = np.swapaxes((reals[key].astype(np.float64) - zeros) * scales, 1, 2)
+    reals["input"] = _rounded(reals["input"])
+    reals.setdefault("bias", np.zeros((ways, 8 * units)))
+    reals.setdefault("peephole_weights", np.zeros((ways, 3 * units)))
+    step = _lstm_step(d, reals)
+    expected = _run(d, lambda way, x, h, c: step(way, x, _rounded(h), c), reals)
+    return case(
+        float32, name, d, given, expected, outputs=(None,) * 3, tolerance=_DYNAMIC, edge=edge
+    )
+
+
+@cases(DynamicQuantizeLstmDescriptor, types=(DataType.FLOAT32,))
+def dynamic_quantize_lstm(_data_type: DataType) -> Iterator[LayerCase]:
+    """Cover both types of weights, scales of columns, several items, and items that end earlier."""
+    descriptor = DynamicQuantizeLstmDescriptor
+    signed, unsigned = DataType.SIGNED8, DataType.UNSIGNED8
+    states = ("bias", "output_state_in", "cell_state_in")
+    yield _dynamic_case("forward", descriptor(), (4, 2, 3, 5), signed, states)
+    reverse = descriptor(direction=SequenceDirection.REVERSE, time_major=True)
+    yield _dynamic_case("reverse, unsigned, time first", reverse, (3, 3, 2, 4), unsigned)
+    both = descriptor(direction=_BOTH)
+    yield _dynamic_case(
+        "both ways, a scale per column", both, (3, 2, 5, 9), signed, states, per_column=True
+    )
+    every = (*states, "peephole_weights")
+    coupled = descriptor(direction=_BOTH, time_major=True, input_forget=True, clip=0.75)
+    yield _dynamic_case("peepholes, coupled gates, clipped", coupled, (3, 2, 3, 4), unsigned, every)
+    chosen = (_HARD, _TANH, _RELU)
+    other = descriptor(activations=chosen, activation_a=(1, 0.5, 0), activation_b=(0, 2, 0))
+    yield _dynamic_case("other activations", other, (3, 2, 4, 3), signed)
+    ended = (*states, "sequence_lengths")
+    yield _dynamic_case("ends earlier", both, (4, 3, 2, 3), signed, ended, edge=True)
+    yield _dynamic_case("one of everything", descriptor(), (1, 1, 1, 1), signed, states, edge=True)
+    wide = descriptor(time_major=True)
+    yield _dynamic_case("more columns than a register", wide, (2, 1, 19, 37), signed, states)
 
 
 @cases(ReverseSequenceDescriptor, types=ANY)

@@ -136,6 +136,7 @@ from armnn.layers.selecting import (
     UniqueDescriptor,
 )
 from armnn.layers.sequence import (
+    DynamicQuantizeLstmDescriptor,
     GruDescriptor,
     ReverseSequenceDescriptor,
     RnnDescriptor,
@@ -4996,6 +4997,104 @@ class LayerBuilders:
                 peephole_weights,
             ],
             SequenceLstmDescriptor.of(
+                direction=direction,
+                activations=activations,
+                activation_a=activation_a,
+                activation_b=activation_b,
+                clip=clip,
+                time_major=time_major,
+                input_forget=input_forget,
+            ),
+            name=name,
+            outputs=outputs,
+        ).outputs
+
+    def add_dynamic_quantize_lstm(
+        self,
+        input: Operand,
+        weights: Operand,
+        recurrent_weights: Operand,
+        bias: Operand | None,
+        sequence_lengths: Operand | None,
+        output_state_in: Operand | None,
+        cell_state_in: Operand | None,
+        peephole_weights: Operand | None,
+        weight_scales: Operand,
+        weight_zero_points: Operand,
+        recurrent_scales: Operand,
+        recurrent_zero_points: Operand,
+        *,
+        direction: SequenceDirection | str | int = SequenceDirection.FORWARD,
+        activations: Sequence[ActivationFunction | str | int] = (
+            ActivationFunction.SIGMOID,
+            ActivationFunction.TANH,
+            ActivationFunction.TANH,
+        ),
+        activation_a: Sequence[float] = (1.0, 1.0, 1.0),
+        activation_b: Sequence[float] = (1.0, 1.0, 1.0),
+        clip: float = 0.0,
+        time_major: bool = False,
+        input_forget: bool = False,
+        name: str | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
+    ) -> tuple[Value, ...]:
+        """Add a DynamicQuantizeLstm layer.
+
+        A SequenceLstm with weights of bytes (onnxruntime: DynamicQuantizeLSTM).
+
+        A weight is scale * (byte - zero point). The products of the weights with the input, and of the
+        recurrent weights with the output of the step before, are exact sums of products of bytes:
+        before, all of the input is rounded as DynamicQuantize does, and so is the output of each step,
+        each item of the batch by itself. (onnxruntime rounds together the items that one of its threads
+        computes, so with several items its results depend on its number of threads, and leaves out
+        steps of the input behind the longest item.) Peepholes, biases and cells are not rounded.
+
+        Args:
+            input: [T,N,I] if ``time_major``, else [N,T,I].
+            weights: [D,I,4*U], Signed8 or Unsigned8, gates in the order iofc.
+            recurrent_weights: [D,U,4*U], Signed8 or Unsigned8.
+            bias: [D,8*U]: those of the weights, then those of the recurrent ones.
+            sequence_lengths: [N], integers: how many steps of each item count.
+            output_state_in: [D,N,U] if ``time_major``, else [N,D,U]: the state before the first
+                step.
+            cell_state_in: As output_state_in: the cell before the first step.
+            peephole_weights: [D,3*U]: how the gates i, o and f see the cell.
+            weight_scales: [D], or [D,4*U] of each column.
+            weight_zero_points: [D] or [D,4*U], of the type of the weights.
+            recurrent_scales: [D] or [D,4*U].
+            recurrent_zero_points: [D] or [D,4*U], of the type of the recurrent weights.
+            direction: In which order the steps are read.
+            activations: f, g and k; for both directions one after the other, or once for both.
+            activation_a: The parameter ``a`` of each activation, see Activation.
+            activation_b: The parameter ``b`` of each activation.
+            clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+            time_major: Whether the steps are the first axis, before the batch.
+            input_forget: Whether r is 1-i.
+            name: Unique in the network; made from the type if left out.
+            outputs: The same for each output: a TensorInfo, a DataType, or None.
+
+        Returns:
+            output: [T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where
+            the item has ended. output_state_out: As output_state_in: the output of the last step.
+            cell_state_out: As cell_state_in: the cell of the last step.
+        """
+        return self.add(
+            "DynamicQuantizeLstm",
+            [
+                input,
+                weights,
+                recurrent_weights,
+                bias,
+                sequence_lengths,
+                output_state_in,
+                cell_state_in,
+                peephole_weights,
+                weight_scales,
+                weight_zero_points,
+                recurrent_scales,
+                recurrent_zero_points,
+            ],
+            DynamicQuantizeLstmDescriptor.of(
                 direction=direction,
                 activations=activations,
                 activation_a=activation_a,

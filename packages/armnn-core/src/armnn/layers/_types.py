@@ -124,3 +124,4 @@ class LayerType(IntEnum):
     CachedAttention = 1033
     DequantizeBlocks = 1034
     MatMulNBits = 1035
+    DynamicQuantizeLstm = 1036

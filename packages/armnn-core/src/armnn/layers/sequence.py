@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Layers over whole sequences: Rnn, Gru, SequenceLstm, ReverseSequence.
+"""Layers over whole sequences: Rnn, Gru, SequenceLstm, DynamicQuantizeLstm, ReverseSequence.
 
-They are defined as in ONNX, in one direction or both. Names in the shapes: T steps, N items of the
-batch, I inputs and U units of a step, D directions.
+They are defined as in ONNX and onnxruntime, in one direction or both. Names in the shapes: T steps,
+N items of the batch, I inputs and U units of a step, D directions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIGMOID, _TANH = ActivationFunction.SIGMOID, ActivationFunction.TANH
 
 
 class _RecurrentDescriptor(Descriptor):
-    """What Rnn, Gru and SequenceLstm have in common."""
+    """What the recurrent layers have in common."""
 
     __slots__ = ()
 
@@ -39,6 +39,9 @@ class _RecurrentDescriptor(Descriptor):
 
     num_activations: ClassVar[int]
     """How many activations one direction has."""
+
+    weights_transposed: ClassVar[bool] = False
+    """Whether a column of the weights, not a row, belongs to a gate of a unit."""
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
@@ -71,16 +74,19 @@ class _RecurrentDescriptor(Descriptor):
 def _recurrent(descriptor: _RecurrentDescriptor, inputs: Inputs) -> Shapes:
     first, second, size = require_rank(inputs, "input", 3)
     time, batch = (first, second) if descriptor.time_major else (second, first)
-    units = require_rank(inputs, "recurrent_weights", 3)[2]
+    units = require_rank(inputs, "recurrent_weights", 3)[1 if descriptor.weights_transposed else 2]
     directions, gates = descriptor.num_directions, descriptor.gates
     rows, biases, peepholes = (
         apply(lambda number, factor=factor: factor * number, units)
         for factor in (gates, 2 * gates, 3)
     )
     state = (directions, batch, units) if descriptor.time_major else (batch, directions, units)
+    matrices = [(rows, size), (rows, units)]
+    if descriptor.weights_transposed:
+        matrices = [matrix[::-1] for matrix in matrices]
     expected: dict[str, Shape] = {
-        "weights": (directions, rows, size),
-        "recurrent_weights": (directions, rows, units),
+        "weights": (directions, *matrices[0]),
+        "recurrent_weights": (directions, *matrices[1]),
         "bias": (directions, biases),
         "sequence_lengths": (batch,),
         "output_state_in": state,
@@ -88,18 +94,29 @@ def _recurrent(descriptor: _RecurrentDescriptor, inputs: Inputs) -> Shapes:
         "peephole_weights": (directions, peepholes),
     }
     for input_slot in inputs.spec.inputs[1:]:
-        require_shape(inputs, input_slot.name, expected[input_slot.name])
+        name = input_slot.name
+        if name in expected:
+            require_shape(inputs, name, expected[name])
+        else:  # scales and zero points
+            per_column = len(inputs.shape(name)) == 2
+            require_shape(inputs, name, (directions, rows) if per_column else (directions,))
     steps = (time, directions, batch) if descriptor.time_major else (batch, time, directions)
     return [(*steps, units)] + [state] * (len(inputs.spec.outputs) - 1)
 
 
-def _inputs(gates: str) -> list[InputSlot]:
+def _inputs(gates: str, *, of_bytes: bool = False) -> list[InputSlot]:
     rows = f"{len(gates)}*U" if len(gates) > 1 else "U"
     order = f", gates in the order {gates}" if len(gates) > 1 else ""
     return [
         slot("input", "[T,N,I] if ``time_major``, else [N,T,I]."),
-        slot("weights", f"[D,{rows},I]{order}."),
-        slot("recurrent_weights", f"[D,{rows},U]."),
+        slot(
+            "weights",
+            f"[D,I,{rows}], Signed8 or Unsigned8{order}." if of_bytes else f"[D,{rows},I]{order}.",
+        ),
+        slot(
+            "recurrent_weights",
+            f"[D,U,{rows}], Signed8 or Unsigned8." if of_bytes else f"[D,{rows},U].",
+        ),
         slot(
             "bias",
             f"[D,{2 * len(gates)}*U]: those of the weights, then those of the recurrent ones.",
@@ -207,14 +224,20 @@ class GruDescriptor(_RecurrentDescriptor):
     linear_before_reset: bool = False
 
 
+_LSTM_INPUTS = [
+    slot("cell_state_in", "As output_state_in: the cell before the first step.", optional=True),
+    slot("peephole_weights", "[D,3*U]: how the gates i, o and f see the cell.", optional=True),
+]
+_LSTM_OUTPUTS = [
+    *_OUTPUTS,
+    result("cell_state_out", "As cell_state_in: the cell of the last step."),
+]
+
+
 @layer(
     1010,
-    inputs=[
-        *_inputs("iofc"),
-        slot("cell_state_in", "As output_state_in: the cell before the first step.", optional=True),
-        slot("peephole_weights", "[D,3*U]: how the gates i, o and f see the cell.", optional=True),
-    ],
-    outputs=[*_OUTPUTS, result("cell_state_out", "As cell_state_in: the cell of the last step.")],
+    inputs=[*_inputs("iofc"), *_LSTM_INPUTS],
+    outputs=_LSTM_OUTPUTS,
     infer=_recurrent,
     numerics=Numerics(overflows="gates are sums of products in float32"),
     axes=SEQUENCES,
@@ -247,6 +270,36 @@ class SequenceLstmDescriptor(_RecurrentDescriptor):
     clip: float = parameter(0.0, at_least=0)
     time_major: bool = False
     input_forget: bool = False
+
+
+@layer(
+    1036,
+    inputs=[
+        *_inputs("iofc", of_bytes=True),
+        *_LSTM_INPUTS,
+        slot("weight_scales", "[D], or [D,4*U] of each column."),
+        slot("weight_zero_points", "[D] or [D,4*U], of the type of the weights."),
+        slot("recurrent_scales", "[D] or [D,4*U]."),
+        slot("recurrent_zero_points", "[D] or [D,4*U], of the type of the recurrent weights."),
+    ],
+    outputs=_LSTM_OUTPUTS,
+    infer=_recurrent,
+    numerics=Numerics(rounds_inside=True),
+    axes=SEQUENCES,
+    multiply_adds=_step_products,
+)
+class DynamicQuantizeLstmDescriptor(SequenceLstmDescriptor):
+    """A SequenceLstm with weights of bytes (onnxruntime: DynamicQuantizeLSTM).
+
+    A weight is scale * (byte - zero point). The products of the weights with the input, and of the
+    recurrent weights with the output of the step before, are exact sums of products of bytes:
+    before, all of the input is rounded as DynamicQuantize does, and so is the output of each step,
+    each item of the batch by itself. (onnxruntime rounds together the items that one of its threads
+    computes, so with several items its results depend on its number of threads, and leaves out
+    steps of the input behind the longest item.) Peepholes, biases and cells are not rounded.
+    """
+
+    weights_transposed: ClassVar[bool] = True
 
 
 def _reverse_sequence(descriptor: ReverseSequenceDescriptor, inputs: Inputs) -> Shapes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whole sequences: RNN, GRU, LSTM and ReverseSequence."""
+"""Whole sequences: RNN, GRU, LSTM, DynamicQuantizeLSTM and ReverseSequence."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from armnn.parsing.conversion import RefusedError
 from armnn.types import ActivationFunction, SequenceDirection
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import Operation
+from armnn_parser_onnx.schemas import MICROSOFT
 
 _DIRECTIONS = {
     "forward": SequenceDirection.FORWARD,
@@ -57,9 +58,19 @@ def gru(operation: Operation) -> list[Value]:
 @operator("LSTM")
 def lstm(operation: Operation) -> list[Value]:
     """Add SequenceLstm."""
+    return _lstm(operation, "SequenceLstm")
+
+
+@operator("DynamicQuantizeLSTM", domain=MICROSOFT)
+def dynamic_quantize_lstm(operation: Operation) -> list[Value]:
+    """Add DynamicQuantizeLstm."""
+    return _lstm(operation, "DynamicQuantizeLstm")
+
+
+def _lstm(operation: Operation, layer_type: str) -> list[Value]:
     return _recurrent(
         operation,
-        "SequenceLstm",
+        layer_type,
         ["Sigmoid", "Tanh", "Tanh"],
         input_forget=operation.flag("input_forget"),
     )

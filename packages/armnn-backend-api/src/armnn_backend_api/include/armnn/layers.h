@@ -1796,6 +1796,35 @@ enum {
 #define ARMNN_SEQUENCE_LSTM_INPUT_FORGET "input_forget"
 #define ARMNN_SEQUENCE_LSTM_INPUT_FORGET_DEFAULT 0
 
+/* DynamicQuantizeLstm: A SequenceLstm with weights of bytes (onnxruntime: DynamicQuantizeLSTM).
+ * Inputs: input, weights, recurrent_weights, bias (optional), sequence_lengths (optional),
+ * output_state_in (optional), cell_state_in (optional), peephole_weights (optional), weight_scales,
+ * weight_zero_points, recurrent_scales, recurrent_zero_points. Outputs: output, output_state_out,
+ * cell_state_out.
+ */
+#define ARMNN_LAYER_DYNAMIC_QUANTIZE_LSTM "DynamicQuantizeLstm"
+/* In which order the steps are read. */
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_DIRECTION "direction"
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_DIRECTION_DEFAULT ARMNN_SEQUENCE_DIRECTION_FORWARD
+/* f, g and k; for both directions one after the other, or once for both. */
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATIONS "activations"
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATIONS_DEFAULT {ARMNN_ACTIVATION_FUNCTION_SIGMOID, ARMNN_ACTIVATION_FUNCTION_TANH, ARMNN_ACTIVATION_FUNCTION_TANH}
+/* The parameter a of each activation, see Activation. Type: float64. */
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATION_A "activation_a"
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATION_A_DEFAULT {1.0, 1.0, 1.0}
+/* The parameter b of each activation. Type: float64. */
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATION_B "activation_b"
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATION_B_DEFAULT {1.0, 1.0, 1.0}
+/* What enters an activation is clipped to -clip and clip; 0 for no clipping. Type: float64. */
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_CLIP "clip"
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_CLIP_DEFAULT 0.0
+/* Whether the steps are the first axis, before the batch. */
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_TIME_MAJOR "time_major"
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_TIME_MAJOR_DEFAULT 0
+/* Whether r is 1-i. */
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_INPUT_FORGET "input_forget"
+#define ARMNN_DYNAMIC_QUANTIZE_LSTM_INPUT_FORGET_DEFAULT 0
+
 /* ReverseSequence: The first steps of each item in reverse order. It only moves elements.
  * Inputs: input, sequence_lengths. Outputs: output.
  */
