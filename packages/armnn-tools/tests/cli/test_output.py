@@ -34,6 +34,16 @@ def test_a_table_in_a_pipe_has_one_line_per_row_however_long(
     assert lines[4] == ["2", "short"]
 
 
+def test_a_table_in_a_pipe_is_as_wide_as_the_environment_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table("", ["a", "b"], [("1", "word " * 20), ("2", "short")])
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 40
+    assert printed.split().count("word") == 20
+
+
 @pytest.mark.parametrize("cell", ["[1, 3]", "[bold]x[/bold]", "[/]", ":smile:", "a\\[b]"])
 def test_cells_are_shown_as_they_are(cell: str, capsys: pytest.CaptureFixture[str]) -> None:
     print_table("", ["shape"], [(cell,)])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -41,7 +42,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """Print a table.
 
     On a terminal it is no wider than the terminal, and columns without any text are left out. In a
-    file or a pipe each row is one line, however long.
+    file or a pipe each row is one line, however long, unless the environment has COLUMNS.
 
     Args:
         title: The line above the table, "" for none.
@@ -63,7 +64,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
             _tone_of.setdefault(name, next(_TONES))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", border_style="dim")
     width, height = shutil.get_terminal_size()
-    width = width if is_terminal else _UNLIMITED
+    width = width if is_terminal or os.environ.get("COLUMNS") else _UNLIMITED
     # rich takes 80 columns for what it calls a dumb terminal, unless it is told both.
     console = Console(width=width, height=height, highlight=False)
     for column, *cells in zip(columns, *shown, strict=True):
