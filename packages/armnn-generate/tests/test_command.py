@@ -53,6 +53,13 @@ def test_the_text_is_on_stdout_and_the_speed_on_stderr(
     assert "% of the memory's " in told
 
 
+def test_threads_are_told_to_backends_that_can_be_told(
+    genai_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert generate(genai_folder, "-p", PROMPT, "--threads", "2") == 1
+    assert "--threads got 2, but none of the backends CpuRef has" in capsys.readouterr().err
+
+
 def test_a_document_has_all_of_it(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--temperature", "1.5", "--top-k", "0", "--seed", "4", "--json")
     assert generate(genai_folder, "-p", PROMPT, *options) == 0

@@ -22,11 +22,11 @@ from armnn_generate.generator import Generation, Generator, Prompt, load
 from armnn_tools.cli.options import (
     add_backend_arguments,
     add_command,
-    backend_options,
     layer_backends,
     natural_number,
     number,
     opened_runtime,
+    options_of_backends,
 )
 from armnn_tools.cli.output import print_json, printable, progress
 
@@ -157,7 +157,7 @@ def generate(arguments: argparse.Namespace) -> int:
                 arguments.backends,
                 file=arguments.file,
                 runtime=runtime,
-                backend_options=backend_options(arguments.option),
+                backend_options=options_of_backends(arguments),
                 layer_backends=layer_backends(arguments.layer_backend),
                 strict=arguments.strict,
             )

@@ -95,8 +95,10 @@ def _encodable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def told_apart(first: float, second: float) -> tuple[str, str]:
-    """Return two numbers with six digits, or as many as tell them apart."""
+def told_apart(first: float | None, second: float | None) -> tuple[str, str]:
+    """Return two numbers with six digits, or as many as tell them apart; "" for none."""
+    if first is None or second is None:
+        return ("" if first is None else f"{first:g}", "" if second is None else f"{second:g}")
     for digits in range(6, 18):
         shown = f"{first:.{digits}g}", f"{second:.{digits}g}"
         if shown[0] != shown[1]:

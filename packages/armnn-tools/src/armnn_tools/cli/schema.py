@@ -544,7 +544,9 @@ _ENTRY: Final = {
     "import_seconds": _NUMBER_OR_NULL,
     "isolation": _TEXT_OR_NULL,
 }
-_ENTRIES: Final = listed(fixed(_ENTRY, {"capabilities": named(OPTION)}))
+_ENTRIES: Final = listed(
+    fixed({**_ENTRY, "score": or_null(INTEGER)}, {"capabilities": named(OPTION)})
+)
 _LAYERS: Final = named(named(named(fixed({"claimed": listed(TEXT), "not_supported": named(TEXT)}))))
 _CARD: Final = fixed(
     {
