@@ -226,8 +226,8 @@ class Record:
         """
         path = checked_path(file, "the file of a record")
         try:
-            with open(path, "rb") as file:
-                content = file.read(_LARGEST_FILE + 1)
+            with open(path, "rb") as opened:
+                content = opened.read(_LARGEST_FILE + 1)
             if len(content) > _LARGEST_FILE:
                 raise ValueError(f"it has more than {_LARGEST_FILE} bytes")
             found = json.loads(content)
