@@ -311,6 +311,17 @@ struct GemvPanel {
   int64_t step = 0; /* from a row to the next one, if rows are parts of longer ones; whole registers are read */
 };
 
+/* y[row * y_step + key] = the product of a row and a key, which follow each other in memory. */
+struct DotRows {
+  const float *rows;
+  int64_t row_count;
+  const float *keys;
+  int64_t key_count;
+  int64_t depth;
+  float *y;
+  int64_t y_step;
+};
+
 /* Rows times a packed matrix: y = x + bias + row * panel. A row's bits are the same beside any number of rows. */
 struct GemvRows {
   const float *const *rows;
@@ -389,6 +400,7 @@ struct Kernels {
   void (*multiply_add)(const float *x, const float *y, float *z, int64_t n);
   int32_t gemv_columns; /* of a whole panel */
   void (*gemv)(const GemvRows &rows);
+  void (*dot_rows)(const DotRows &rows); /* few rows, many keys */
   void (*gemv_of_bfloat16)(const GemvRows &rows); /* the same of rounded panels, summed in float32 */
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);

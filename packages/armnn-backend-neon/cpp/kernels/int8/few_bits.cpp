@@ -96,6 +96,52 @@ CPUACC_INLINE void add_words(Sum (&sums)[terms_of(kForm)][R][V], const int32_t *
   }
 }
 
+/* As add_words, where an instruction multiplies two rows with two columns: of two words each, side by side. */
+template <int kBits, int kTerms, int R, int V, typename Pairs = RowPairs>
+CPUACC_INLINE void add_words_by_pairs(Ints (&sums)[kTerms][R][V], const int32_t *&weights, const int32_t *(&steps)[kTerms][R],
+                                      int64_t words) {
+  constexpr int kCount = Fields<kBits, 4>::kCount;
+  constexpr int kWords = kCount == 1 ? 2 : 1; /* that have two fields */
+  constexpr Ints kFirst = {0, 4, 1, 5}, kSecond = {2, 6, 3, 7};
+  Ints blocks[kTerms][R / 2][2 * V];
+  CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
+    CPUACC_UNROLL for (int p = 0; p < R / 2; ++p) {
+      CPUACC_UNROLL for (int q = 0; q < 2 * V; ++q) blocks[t][p][q] = Ints{};
+    }
+  }
+  for (int64_t w = 0; w < words; w += kWords, weights += kWords * kFewColumns) {
+    CPUACC_UNROLL for (int j = 0; j < kCount * kWords; j += 2) {
+      Ints columns[2 * V];
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+        const Ints word = load_ints(weights + v * kLanes);
+        const Ints next = kWords == 1 ? word : load_ints(weights + (kWords - 1) * kFewColumns + v * kLanes);
+        const Ints part = field<kBits, Form::bytes>(word, j);
+        const Ints other = field<kBits, Form::bytes>(next, kWords == 1 ? j + 1 : 0);
+        columns[2 * v] = __builtin_shuffle(part, other, kFirst);
+        columns[2 * v + 1] = __builtin_shuffle(part, other, kSecond);
+      }
+      CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
+        CPUACC_UNROLL for (int p = 0; p < R / 2; ++p) {
+          const Ints rows = Pairs::read(steps[t][2 * p] + j, steps[t][2 * p + 1] + j);
+          CPUACC_UNROLL for (int q = 0; q < 2 * V; ++q) blocks[t][p][q] = Pairs::add(blocks[t][p][q], rows, columns[q]);
+        }
+      }
+    }
+    CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) steps[t][r] += kCount * kWords;
+    }
+  }
+  constexpr Ints kUpper = {0, 1, 4, 5}, kLower = {2, 3, 6, 7};
+  CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+        const Ints left = blocks[t][r / 2][2 * v], right = blocks[t][r / 2][2 * v + 1];
+        sums[t][r][v] = __builtin_shuffle(left, right, r % 2 == 0 ? kUpper : kLower);
+      }
+    }
+  }
+}
+
 /* The sums of products of a block. */
 template <int kBits, Form kForm, int R, int V, typename Vector>
 CPUACC_INLINE void sum_block(Vector (&sums)[terms_of(kForm)][R][V], const int32_t *&weights,
@@ -121,6 +167,8 @@ CPUACC_INLINE void sum_block(Vector (&sums)[terms_of(kForm)][R][V], const int32_
         CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[0][r][v] += pairs_of_products(pairs[0][r][v], Numbers{} + 1);
       }
     }
+  } else if constexpr (RowPairs::kAreThere && R % 2 == 0) {
+    add_words_by_pairs<kBits>(sums, weights, steps, words);
   } else {
     add_words<kBits, kForm>(sums, weights, steps, words);
   }

@@ -8,6 +8,11 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
+/* No instruction multiplies pairs of rows. */
+struct RowPairs {
+  static constexpr bool kAreThere = false;
+};
+
 /* The last one to three bytes of a row; weights are zeros where there are none. */
 inline int32_t read_rest(const uint8_t *p, int64_t n) {
   uint32_t bytes = p[0];

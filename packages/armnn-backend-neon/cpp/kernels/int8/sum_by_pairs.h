@@ -11,6 +11,11 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
+/* No instruction multiplies pairs of rows. */
+struct RowPairs {
+  static constexpr bool kAreThere = false;
+};
+
 static_assert(kInt8Vectors == 2, "a short has two bytes");
 
 /* Adds the products of one tap of R rows. */

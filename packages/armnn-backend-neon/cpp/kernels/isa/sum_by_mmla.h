@@ -12,6 +12,21 @@ namespace {
 
 constexpr int64_t kPairDepth = 8;
 
+/* The same blocks of two rows and two columns, for sums of other weights. */
+struct RowPairs {
+  static constexpr bool kAreThere = true;
+
+  /* Two words of each row, side by side. */
+  static Ints read(const int32_t *row, const int32_t *next) {
+    return reinterpret_cast<Ints>(vcombine_s32(vld1_s32(row), vld1_s32(next)));
+  }
+
+  static Ints add(Ints block, Ints rows, Ints columns) {
+    return reinterpret_cast<Ints>(vmmlaq_s32(reinterpret_cast<int32x4_t>(block), reinterpret_cast<int8x16_t>(rows),
+                                             reinterpret_cast<int8x16_t>(columns)));
+  }
+};
+
 inline int8x8_t read_eight(const uint8_t *p, int64_t n) {
   if (n >= kPairDepth) return vreinterpret_s8_u8(vld1_u8(p));
   uint64_t bytes = 0;

@@ -182,18 +182,21 @@ class CachedAttention final : public Operation {
   size_t prepare(const Setup &setup) override {
     const Kernels &kernels = setup.kernels;
     all_rows_ = sizes_.heads / sizes_.groups * sizes_.queries;
-    rows_ = std::min<int64_t>(all_rows_, kernels.columns);
+    constexpr int64_t kFewRows = 8; /* of which keys multiply each: a gemm has tiles for more */
+    are_few_ = all_rows_ <= kFewRows;
+    rows_ = std::min<int64_t>(all_rows_, are_few_ ? kFewRows : kernels.columns);
     is_wide_ = setup[inputs[3]].type == ARMNN_SIGNED64;
     length_step_ = setup[inputs[3]].count() == 1 ? 0 : 1;
     has_truth_ = inputs[4] != kNone && setup[inputs[4]].type == ARMNN_BOOLEAN;
     const auto bytes_of = [](int64_t count, size_t bytes) { return aligned_bytes(static_cast<size_t>(count) * bytes); };
-    query_bytes_ = aligned_bytes(packed_bytes(query_layout(rows_), kernels));
+    query_bytes_ = are_few_ ? 0 : aligned_bytes(packed_bytes(query_layout(rows_), kernels));
     score_bytes_ = bytes_of(rows_ * sizes_.keys, sizeof(float));
+    by_key_bytes_ = are_few_ ? 0 : score_bytes_;
     pointer_bytes_ = bytes_of(rows_, sizeof(float *));
     padded_width_ = ratio_up(sizes_.width, kernels.lanes) * kernels.lanes;
     const bool is_padded = padded_width_ != sizes_.width;
     value_bytes_ = is_padded ? bytes_of(sizes_.keys * padded_width_, sizeof(float)) : 0;
-    thread_bytes_ = query_bytes_ + 2 * score_bytes_ + 2 * pointer_bytes_ + value_bytes_;
+    thread_bytes_ = query_bytes_ + by_key_bytes_ + score_bytes_ + 2 * pointer_bytes_ + value_bytes_;
     return thread_bytes_ * static_cast<size_t>(setup.threads);
   }
 
@@ -248,38 +251,43 @@ class CachedAttention final : public Operation {
       std::fill(to, to + count * sizes_.width, 0.0f);
       return;
     }
-    auto *by_key = reinterpret_cast<float *>(memory + query_bytes_);
-    auto *scores = reinterpret_cast<float *>(memory + query_bytes_ + score_bytes_);
-    multiply_keys(frame, group, first, count, keys, reinterpret_cast<float *>(memory), by_key);
-    frame.kernels.transpose(by_key, count, scores, keys.count(), keys.count(), count);
+    auto *scores = reinterpret_cast<float *>(memory + query_bytes_ + by_key_bytes_);
+    multiply_keys(frame, group, first, count, keys, memory, scores);
     const int64_t shared_heads = sizes_.heads / sizes_.groups;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t head = group % sizes_.groups * shared_heads + (first + i) / sizes_.queries;
       const int64_t query = (first + i) % sizes_.queries;
       weigh(frame, item, head, query, seen_by(query, filled), keys, scores + i * keys.count());
     }
-    multiply_values(frame, group, count, keys, scores, to, memory + query_bytes_ + 2 * score_bytes_);
+    multiply_values(frame, group, count, keys, scores, to, memory + query_bytes_ + by_key_bytes_ + score_bytes_);
   }
 
-  /* The scores of each key, beside each other those of the rows. */
-  void multiply_keys(const Frame &frame, int64_t group, int64_t first, int64_t count, const Keys &keys, float *packed,
-                     float *to) const {
+  /* The scores of each row, beside each other those of the keys. */
+  void multiply_keys(const Frame &frame, int64_t group, int64_t first, int64_t count, const Keys &keys,
+                     std::byte *memory, float *scores) const {
     const float *queries = frame.in<float>(inputs[0]) + (group * all_rows_ + first) * sizes_.depth;
+    const float *first_key = frame.in<float>(inputs[1]) + (group * sizes_.keys + keys.first) * sizes_.depth;
+    if (are_few_) {
+      return frame.kernels.dot_rows({queries, count, first_key, keys.count(), sizes_.depth, scores, keys.count()});
+    }
+    auto *packed = reinterpret_cast<float *>(memory);
+    auto *by_key = reinterpret_cast<float *>(memory + query_bytes_);
     const WeightLayout layout = query_layout(count);
     pack_weights(queries, layout, frame.kernels, packed);
     GemmRows rows{};
     rows.function = {Function::identity, 0.0f, 0.0f};
-    rows.c = to;
+    rows.c = by_key;
     rows.c_stride = count;
     rows.residual_stride = count;
     rows.column_count = static_cast<int32_t>(count);
-    rows.a = frame.in<float>(inputs[1]) + (group * sizes_.keys + keys.first) * sizes_.depth;
+    rows.a = first_key;
     rows.count = keys.count();
     rows.step = sizes_.depth;
     rows.taps = 1;
     rows.depth = sizes_.depth;
     rows.b = packed;
     frame.kernels.gemm_rows(rows);
+    frame.kernels.transpose(by_key, count, scores, keys.count(), keys.count(), count);
   }
 
   /* Turns the scores of a row into the weights of keys; those that it does not see weigh 0. */
@@ -351,7 +359,9 @@ class CachedAttention final : public Operation {
   int64_t rows_ = 0; /* that go together */
   int64_t length_step_ = 0;
   int64_t padded_width_ = 0;
+  bool are_few_ = false; /* rows: keys multiply each of them, else all together */
   size_t query_bytes_ = 0;
+  size_t by_key_bytes_ = 0;
   size_t score_bytes_ = 0;
   size_t pointer_bytes_ = 0;
   size_t value_bytes_ = 0;
