@@ -173,10 +173,12 @@ print("\\n".join(sys.modules))
 
 def test_a_default_start_imports_no_backend_that_takes_no_part() -> None:
     named = {each.name: each.module for each in entry_points(group="armnn.named_backends")}
-    assert {"Custom", "OnnxRuntime", "OpenVino"} <= named.keys()
+    with armnn.Runtime() as runtime:
+        found = {each.id for each in runtime.registry.entries() if each.is_static}
+        found.discard("GpuAcc")  # its driver may not be here
+        unasked = {each for each in found if runtime.registry.get(each).score() == 0}
+    assert unasked == named.keys() - {"GpuAcc"}
     command = [sys.executable, "-c", DEFAULT_START]
     imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert "armnn_backend_ref.backend" in imported
     assert not {*named.values(), "onnxruntime", "openvino"} & set(imported)
-    with armnn.Runtime() as runtime:
-        assert runtime.registry.get("Custom").score() == 0
