@@ -525,8 +525,10 @@ def test_the_tools_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["run", str(path), "--report", *given]) == 0
     assert main(["view", str(path), "-o", str(tmp_path / "x.html"), *given]) == 0
     assert main(["compare", str(path), *given]) == 0
+    assert main(["bench", str(path), "--duration", "0.1", *given]) == 0
     shown = capsys.readouterr().out
     assert "No layer is wrong" in shown
+    assert "UnsupportedOperatorError" not in shown
     assert "Python 1" in shown
     assert shown.count("my.domain::Blend") >= 2
     assert "my.domain::Blend" in (tmp_path / "x.html").read_text()

@@ -25,6 +25,7 @@ from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 from armnn_tools.benchmarking.worker import PEERS
+from armnn_tools.modules import modules_run
 from armnn_tools.placement.requests import transferable, transferable_optimizer
 
 OURS: Final = "armnn"
@@ -130,6 +131,7 @@ def bench(
             "options": transferable_optimizer(options or OptimizerOptions()),
             "creation_options": transferable(creation_options or CreationOptions()),
             "parser_options": dict(parser_options or {}),
+            "modules": modules_run,
         }
         return _measured([OURS, *against], request, seconds, tell)
 

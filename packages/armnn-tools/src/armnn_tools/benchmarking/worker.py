@@ -25,6 +25,7 @@ from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn.runtime import Runtime
 from armnn_backend_api.processes import Channel, one_line
+from armnn_tools.modules import run_modules
 from armnn_tools.threads import with_threads
 
 Arrays: TypeAlias = "Sequence[NDArray[Any]]"
@@ -136,6 +137,7 @@ def _load(request: Mapping[str, Any], arrays: Arrays) -> MakeCaller:
 
 
 def _armnn(request: Mapping[str, Any], arrays: Arrays, path: Path, threads: int) -> MakeCaller:
+    run_modules(request.get("modules", ()))
     # Late, as other runtimes are: the time of a load includes what it imports.
     network = parse(path, parser_options=request["parser_options"])
     names = [layer.name for layer in network.inputs]

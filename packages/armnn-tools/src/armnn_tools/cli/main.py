@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from runpy import run_path
 from textwrap import fill
 
 from armnn.__about__ import __version__
@@ -27,6 +26,7 @@ from armnn.metadata import entry_points
 from armnn.parsing import installed_parsers
 from armnn_tools.cli.options import Parser, UsageError, as_options
 from armnn_tools.cli.output import print_json
+from armnn_tools.modules import run_modules
 
 COMMANDS = {
     "run": "run a model",
@@ -102,8 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(next(words, "")).parse_args(arguments)
         options.words, is_debug = list(arguments), options.debug
         as_json = getattr(options, "json", False)
-        for module in options.imports:
-            _import(module)
+        run_modules(options.imports)
         shown = logging.StreamHandler()
         shown.setFormatter(_Formatter("armnn: %(message)s"))
         level = logging.DEBUG if is_debug else logging.WARNING
@@ -214,25 +213,6 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
             help="a module or file.py to run first: it registers operators or backends",
         )
     return top
-
-
-def _import(module: str) -> None:
-    """Run a module or a file of the user's, which registers operators or backends.
-
-    Raises:
-        InvalidArgumentError: It cannot be found, or fails.
-    """
-    is_file = module.endswith(".py")
-    try:
-        if is_file:
-            run_path(module)
-        else:
-            sys.path.insert(0, os.getcwd())  # as for python -m
-            import_module(module)
-    except Exception as error:
-        raise InvalidArgumentError(
-            f"--import {module} failed: {type(error).__name__}: {error}"
-        ) from error
 
 
 def _overview() -> str:

@@ -20,6 +20,7 @@ from armnn.parsing import parse
 from armnn.parsing.exporting import save
 from armnn.runtime.verdicts import Trial, identity_of_file, identity_of_network, merged
 from armnn_tools.debugging.samples import checked_samples
+from armnn_tools.modules import modules_run
 
 _CHECK_REPEATS: Final = 3
 _IN_PROCESS_ONLY: Final = ("custom_allocators", "memory_strategies", "backends")
@@ -65,6 +66,7 @@ def request_for(
         "parser_options": dict(parser_options),
         "inputs": os.fspath(stored),
         "repeats": _CHECK_REPEATS,
+        "modules": modules_run,
     }
 
 

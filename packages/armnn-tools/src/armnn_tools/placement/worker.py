@@ -28,6 +28,7 @@ from armnn.profiling import Recorder, timed_runs
 from armnn.runtime import LoadedNetwork, Runtime
 from armnn_backend_api.processes import Channel, one_line
 from armnn_tools.debugging import CompareOptions, compare
+from armnn_tools.modules import run_modules
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -102,7 +103,11 @@ def _runs(request: Mapping[str, Any], network: Network | None, backend_id: str) 
         given = request["options"]["model_options"].get(backend_id, {})
         candidate = Candidate.of(backend, given)
         candidate.model.quantized_arithmetic = network.quantized_arithmetic
-        layers = [each for each in network.topological_order() if each.type not in UNASSIGNED]
+        layers = [
+            each
+            for each in network.topological_order()
+            if each.type not in UNASSIGNED and each.call is None
+        ]
         known = candidate.query(network, layers)
         return [bool(known.get(each) or candidate.supports(each)) for each in layers]
 
@@ -127,6 +132,7 @@ def _whole_before_backends(
 
 def _network_of(request: Mapping[str, Any]) -> Network:
     """Return the network of the model file that a request names."""
+    run_modules(request.get("modules", ()))
     return parse(request["model"], parser_options=request["parser_options"])
 
 
