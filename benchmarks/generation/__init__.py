@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Text generation beside its peers."""
