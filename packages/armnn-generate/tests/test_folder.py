@@ -90,6 +90,14 @@ def test_paths_stay_inside(tmp_path: Path, name: str) -> None:
         read_folder(folder_of(inner, config), name or "../model.onnx")
 
 
+@pytest.mark.parametrize("name", ["a" * 5000, "\ud800"])
+def test_a_name_that_no_file_has_is_named(tmp_path: Path, name: str) -> None:
+    config = genai_config(9)
+    config["model"]["decoder"]["filename"] = name
+    with pytest.raises(ModelFileError, match="is no name of a file in the folder"):
+        read_folder(folder_of(tmp_path, config))
+
+
 @pytest.mark.parametrize("name", ["genai_config.json", "model.onnx", "tokenizer.json", "deep"])
 def test_links_stay_inside(tmp_path: Path, name: str) -> None:
     outside, inner = tmp_path / "outside", tmp_path / "inner"

@@ -253,6 +253,8 @@ def test_another_thread_waits_for_a_call(generator: Generator, monkeypatch: Any)
         ([], "the prompt has no tokens"),
         (7, "the prompt is 7, expected a text, messages, or tokens"),
         ([1, "a"], "a token of the prompt is 'a', expected a whole number"),
+        ([1, -1], "a token of the prompt is -1, expected a whole number from 0 up"),
+        ([1, 1 << 40], "a token of the prompt is 1099511627776, expected"),
         ([{"role": "user"}, "a"], "message 1 is 'a', expected a mapping"),
     ],
 )

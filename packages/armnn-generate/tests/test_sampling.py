@@ -34,6 +34,7 @@ LOGITS = np.log(SHARES).astype(np.float32)
         ({"top_k": 3, "top_p": 0.5}, {1: 0.4 / 0.65, 3: 0.25 / 0.65}),
         # Squares of the shares: 0.16, 0.0625, 0.04 of 0.275 in all; the first two have 0.81.
         ({"temperature": 0.5, "top_p": 0.8}, {1: 0.16 / 0.2225, 3: 0.0625 / 0.2225}),
+        ({"temperature": 1e-320, "min_p": 0.1}, {1: 1.0}),
     ],
 )
 def test_candidates_are_those_worked_out(options: dict[str, Any], expected: Any) -> None:

@@ -53,6 +53,21 @@ def test_any_tokens_make_the_text_that_they_make_at_once(tokenizer: Tokenizer) -
         assert "".join(pieces) + stream.end() == tokenizer.decode(tokens)
 
 
+@pytest.mark.parametrize("before", ["", "ab", "你好世界"])
+def test_runs_of_bytes_stay_whole(tmp_path: Path, before: str) -> None:
+    # Llama's decoder writes a whole run of bytes as U+FFFD if the run begins inside of a character.
+    words = {"<unk>": 0, **{f"<0x{byte:02X}>": byte + 1 for byte in range(256)}, "a": 257}
+    made = Other(models.BPE(words, [], unk_token="<unk>", byte_fallback=True))
+    made.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = Tokenizer(tmp_path / "tokenizer.json")
+    text = "你好世界a你好世界你好世界👩"
+    stream = TextStream(tokenizer, tokenizer.encode(before))
+    pieces = [stream.add(token) for token in tokenizer.encode(text)]
+    assert [piece for piece in pieces if piece] == [*text]
+    assert stream.end() == ""
+
+
 def test_a_first_word_keeps_the_space_before_it(tmp_path: Path) -> None:
     words = {"<unk>": 0, "\u2581Hello": 1, "\u2581world": 2}
     made = Other(models.WordLevel(words, unk_token="<unk>"))

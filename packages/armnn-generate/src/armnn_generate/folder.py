@@ -333,16 +333,28 @@ def _inside(folder: Path, name: str) -> Path:
         ModelFileError: It is, or leads, outside of the folder. Links of the cache of Hugging Face
             are followed.
     """
-    path, real = folder / name, os.path.realpath(folder)
-    parent, file = os.path.split(path)
-    is_inside = is_below(name) and bool(resolved_below(real, name))
-    if not is_inside and is_below(name):  # the cache of Hugging Face has links beside each other
-        place = os.path.realpath(parent)
-        is_inside = os.path.commonpath([real, place]) == real and bool(
-            resolved_below(place, file, str(path))
-        )
+    path = folder / name
+    try:
+        is_inside, is_file = _is_inside(folder, name), path.is_file()
+    except (OSError, UnicodeEncodeError) as error:  # too long, or no text
+        raise ModelFileError(
+            f"{shown(name)} is no name of a file in the folder {str(folder)!r}"
+        ) from error
     if not is_inside:
         raise ModelFileError(f"{name!r} leads out of the folder {str(folder)!r}")
-    if not path.is_file():
+    if not is_file:
         raise ModelFileNotFoundError(f"the folder {str(folder)!r} has no file {name!r}")
     return path
+
+
+def _is_inside(folder: Path, name: str) -> bool:
+    path, real = folder / name, os.path.realpath(folder)
+    parent, file = os.path.split(path)
+    if not is_below(name):
+        return False
+    if resolved_below(real, name):
+        return True
+    # The cache of Hugging Face has links beside each other.
+    place = os.path.realpath(parent)
+    is_below_folder = os.path.commonpath([real, place]) == real
+    return is_below_folder and bool(resolved_below(place, file, str(path)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import armnn
-from armnn.arguments import integer, items
+from armnn.arguments import integer, items, refused
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn_generate.chat import ChatTemplate
 from armnn_generate.decoder import LanguageModel, TokenCache
@@ -125,6 +125,9 @@ class Generator:
                 )
             else:
                 found = [integer(each, "a token of the prompt") for each in given]
+                # Tables would take negative ones from their ends.
+                if wrong := [each for each in found if not 0 <= each < 1 << 31]:
+                    raise refused("a token of the prompt", wrong[0], "a whole number from 0 up")
         if not found:
             raise InvalidArgumentError("the prompt has no tokens: expected one or more")
         return found

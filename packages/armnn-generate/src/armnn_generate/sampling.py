@@ -147,13 +147,14 @@ def candidates(
         scores: Logits after the repetition penalty.
         options: A temperature above 0, and what decides who takes part.
     """
-    scaled = scores.astype(np.float64) / options.temperature
+    with np.errstate(over="ignore"):  # of a tiny temperature: unlikely tokens get -inf
+        scaled = (scores.astype(np.float64) - scores.max()) / options.temperature
     chosen = np.arange(len(scaled))
     if 0 < options.top_k < len(scaled):
         # All of those that are as likely as the last one stay.
         chosen = np.flatnonzero(scaled >= np.partition(scaled, -options.top_k)[-options.top_k])
     chosen = chosen[np.argsort(-scaled[chosen], kind="stable")]
-    powers = np.exp(scaled[chosen] - scaled[chosen[0]])
+    powers = np.exp(scaled[chosen])
     probabilities = powers / powers.sum()
     stays = probabilities.cumsum() - probabilities < options.top_p
     stays &= probabilities >= options.min_p * probabilities[0]

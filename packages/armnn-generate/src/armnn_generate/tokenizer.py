@@ -17,6 +17,9 @@ _UNFINISHED: Final = "\ufffd"
 _CONTEXT: Final = 8
 """How many tokens before a text are decoded with it: a first word may begin with a space then."""
 
+_BYTES: Final = 4
+"""How many tokens a character may have, each a byte of it."""
+
 
 class Tokenizer:
     """The tokenizer of a folder.
@@ -88,9 +91,16 @@ class TextStream:
 
     def __init__(self, tokenizer: Tokenizer, before: Sequence[int] = ()) -> None:
         self._tokenizer = tokenizer
-        self._tokens = list(before[-_CONTEXT:])
-        self._shown = tokenizer.decode(self._tokens)
+        counts = range(min(_CONTEXT, len(before)), min(_CONTEXT + _BYTES, len(before)) + 1)
+        texts = [(count, tokenizer.decode(before[len(before) - count :])) for count in counts]
+        # A cut inside of a character loses others, too, where a decoder takes runs of bytes whole.
+        count, self._shown = next(
+            (each for each in texts if not each[1].startswith(_UNFINISHED)), texts[0]
+        )
         """The text of tokens of which nothing is left to come."""
+        self._tokens = list(before[len(before) - count :])
+        self._ends = [count]
+        """After how many of the tokens a character ends."""
 
     def add(self, token: int) -> str:
         """Return the text that a token completes, "" for none."""
@@ -107,7 +117,10 @@ class TextStream:
     def _taken(self, text: str) -> str:
         piece = text[len(self._shown) :]
         # Few tokens are decoded again each time, however long the text is.
-        self._tokens = self._tokens[-_CONTEXT:]
+        self._ends.append(len(self._tokens))
+        cut = max((each for each in self._ends if each <= len(self._tokens) - _CONTEXT), default=0)
+        self._tokens = self._tokens[cut:]
+        self._ends = [each - cut for each in self._ends if each >= cut]
         self._shown = self._tokenizer.decode(self._tokens)
         return piece
 
