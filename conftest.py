@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
 
 # The same examples on every machine, and no verdict that depends on how busy the machine is.
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
+
+# A worker of pytest-xdist has it, and it bounds the tables of the command.
+os.environ.pop("COLUMNS", None)
