@@ -911,11 +911,11 @@ class LoadedNetwork:
         self.unload()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the file, its sha256 and the options of loading."""
+        """Pickle the file with its sha256, or the content, and the options of loading."""
         if self._origin is None:
             raise TypeError(
                 f"{self.title} cannot be pickled, as it was not loaded from a file: "
-                "use load_model() with a path"
+                "use load_model() with a path or the content of one"
             )
         return self.runtime.load_again, (self._origin,)
 
