@@ -12,8 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-import armnn_generate
-from armnn_generate import command
+from armnn_generate import Generator, command
 from armnn_tools.cli.main import main
 
 PROMPT = "The other"
@@ -35,17 +34,16 @@ def checked(text: str) -> Any:
     return found
 
 
-def text_of(folder: Path, prompt: Any, **options: Any) -> str:
-    with armnn_generate.load(folder, ["CpuRef"]) as generator:
-        return "".join(generator.stream(prompt, max_tokens=6, **options))
+def text_of(generator: Generator, prompt: Any, **options: Any) -> str:
+    return "".join(generator.conversation().stream(prompt, max_tokens=6, **options))
 
 
 def test_the_text_is_on_stdout_and_the_speed_on_stderr(
-    genai_folder: Path, capsys: pytest.CaptureFixture[str]
+    genai_folder: Path, generator: Generator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert generate(genai_folder, "-p", PROMPT, "-p", "And") == 0
     printed, told = capsys.readouterr()
-    expected = [text_of(genai_folder, prompt) for prompt in (PROMPT, "And")]
+    expected = [text_of(generator, prompt) for prompt in (PROMPT, "And")]
     assert printed == "".join(command._for_terminal(text) + "\n" for text in expected)
     # The second prompt has nothing in common with the first one.
     assert told.startswith("prompt 10 tokens (")
@@ -60,12 +58,14 @@ def test_threads_are_told_to_backends_that_can_be_told(
     assert "--threads got 2, but none of the backends CpuRef has" in capsys.readouterr().err
 
 
-def test_a_document_has_all_of_it(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_document_has_all_of_it(
+    genai_folder: Path, generator: Generator, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ("--temperature", "1.5", "--top-k", "0", "--seed", "4", "--json")
     assert generate(genai_folder, "-p", PROMPT, *options) == 0
     document = checked(capsys.readouterr().out)
     (result,) = document["results"]
-    assert result["text"] == text_of(genai_folder, PROMPT, temperature=1.5, top_k=0, seed=4)
+    assert result["text"] == text_of(generator, PROMPT, temperature=1.5, top_k=0, seed=4)
     assert len(result["tokens"]) == 6
     assert (result["finish_reason"], result["prompt_tokens"]) == ("length", 7)
     assert result["kept_tokens"] == 0
@@ -76,16 +76,21 @@ def test_a_document_has_all_of_it(genai_folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_prompt_comes_from_stdin(
-    genai_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    genai_folder: Path,
+    generator: Generator,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("Two\nlines"))
     assert generate(genai_folder, "--json") == 0
     (result,) = checked(capsys.readouterr().out)["results"]
     assert result["prompt"] == "Two\nlines"
-    assert result["text"] == text_of(genai_folder, "Two\nlines")
+    assert result["text"] == text_of(generator, "Two\nlines")
 
 
-def test_a_chat_has_turns(genai_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_chat_has_turns(
+    genai_folder: Path, generator: Generator, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ("--chat", "--system", "Be brief", "-p", "Hello", "-p", "More", "--json")
     assert generate(genai_folder, *options) == 0
     first, second = checked(capsys.readouterr().out)["results"]
@@ -95,8 +100,8 @@ def test_a_chat_has_turns(genai_folder: Path, capsys: pytest.CaptureFixture[str]
         {"role": "assistant", "content": first["text"]},
         {"role": "user", "content": "More"},
     ]
-    assert first["text"] == text_of(genai_folder, messages[:2])
-    assert second["text"] == text_of(genai_folder, messages)
+    assert first["text"] == text_of(generator, messages[:2])
+    assert second["text"] == text_of(generator, messages)
     assert second["kept_tokens"] >= first["prompt_tokens"]
 
 
@@ -140,7 +145,7 @@ def test_wrong_usage_is_2(genai_folder: Path, capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit) as caught:
         generate(genai_folder, "-p", "a", "--top-k", "-1")
     assert caught.value.code == 2
-    assert "expected a whole number from 0 up" in capsys.readouterr().err
+    assert "--top-k: got '-1', expected a whole number from 0" in capsys.readouterr().err
 
 
 def test_a_text_cannot_control_a_terminal() -> None:
