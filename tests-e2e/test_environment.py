@@ -15,11 +15,12 @@ PAGE = REPOSITORY / "docs" / "recording.md"
 
 OTHERS = {
     "_ARGCOMPLETE": "a shell that completes a command",
+    "COLUMNS": "the width of tables",
     "COMP_LINE": "a shell that completes a command",
     "PYTHONPATH": "where Python finds packages, whose files are recorded",
     "CPUACC_REFUSES_TILES": "tests of CpuAcc",
 }
-"""Variables that say nothing about what runs, with who sets them."""
+"""Variables that say nothing about what runs, with what they are for."""
 
 
 def read_by_python(path: Path) -> Iterator[str]:

@@ -251,6 +251,7 @@ _VIEW: Final = fixed(
                     "title": TEXT,
                     "backend": TEXT,
                     "layers": INTEGER,
+                    "block": INTEGER,
                     "footprint": or_null(fixed(_FOOTPRINT)),
                     "time": _MEASURED["time"],
                 }
