@@ -239,6 +239,18 @@ def test_a_record_names_device_and_driver() -> None:
     assert stated["Driver"] == f"{device.driver_version.strip()}, {device.version.strip()}"
 
 
+def test_nan_is_no_small_sum_and_crossed_bounds_are_those_of_the_formula() -> None:
+    data = np.float32([[[[3, 4], [np.nan, 1]]]])
+    net = Network("normalized")
+    x = net.add_input("x", TensorInfo(data.shape))
+    net.add_output("y", net.add_l2_normalization(x, data_layout="NHWC"))
+    # min(a, max(b, x)) with a below b
+    net.add_output("z", net.add_activation(x, function="BoundedReLu", a=0.1, b=1.0))
+    made = armnn.load_model(net, backends=ONLY).run({"x": data})
+    np.testing.assert_allclose(made["y"], np.float32([[[[0.6, 0.8], [np.nan, np.nan]]]]))
+    np.testing.assert_array_equal(made["z"], np.float32([[[[0.1, 0.1], [np.nan, 0.1]]]]))
+
+
 def test_refusals_say_why() -> None:
     net = Network("integers")
     x = net.add_input("x", TensorInfo((4,), DataType.SIGNED32))

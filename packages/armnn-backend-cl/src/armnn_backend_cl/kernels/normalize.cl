@@ -73,7 +73,7 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
   shared[lane] = sum;
   TREE(SUM)
 #ifdef L2
-  const float root = sqrt(fmax(total, parameter));
+  const float root = sqrt(total < parameter ? parameter : total);  // NaN stays
 #else
   const float root = sqrt(total / length + parameter);
 #endif

@@ -45,7 +45,7 @@ ACTIVATIONS: Final = {
     ActivationFunction.TANH: "a * tanh(b * x)",
     ActivationFunction.LINEAR: "a * x + b",
     ActivationFunction.RELU: "x < 0 ? 0 : x",
-    ActivationFunction.BOUNDED_RELU: "x < b ? b : x > a ? a : x",
+    ActivationFunction.BOUNDED_RELU: "x < b ? fmin(a, b) : x > a ? a : x",
     ActivationFunction.SOFT_RELU: "fmax(x, 0.0f) + log1p(exp(-fabs(x)))",
     ActivationFunction.LEAKY_RELU: "x > 0 ? x : a * x",
     ActivationFunction.ABS: "fabs(x)",
