@@ -25,6 +25,7 @@ IN_A_PACKAGE = frozenset(
         ".js",
         ".json",
         ".pc",
+        ".cl",
         ".py",
         ".so",
         ".template",
