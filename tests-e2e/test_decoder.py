@@ -303,7 +303,13 @@ def test_a_mask_of_the_callers_tells_of_shorter_prompts() -> None:
             stream.run({"input_ids": tokens, **given})
     with pytest.raises(InvalidArgumentError, match="'attention_mask' counts rows, which chunks"):
         stream.run({"input_ids": tokens, "attention_mask": seen}, chunks=(1,))
-    for chunks in ((), (0,), (4, -1)):
+    for chunks in ((), (0,), (4, -1), 4):
         with pytest.raises(InvalidArgumentError, match="chunks"):
             stream.run({"input_ids": tokens}, chunks=chunks)
+    # The mask that the stream would make has 1 for padding, too.
+    with pytest.raises(ExecutionError, match="row 5 of the 7 in the states is padding"):
+        stream.run({"input_ids": tokens})
     assert stream.length == 7
+    stream.rewind(3)
+    oracle.caches = {name: each[:, :, :3] for name, each in oracle.caches.items()}
+    check_logits(stream.run({"input_ids": tokens})["logits"], oracle.logits(tokens))

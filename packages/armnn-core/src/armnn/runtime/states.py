@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn.arguments import integer, mapping, refused, text
+from armnn.arguments import integer, items, mapping, refused, text
 from armnn.backends.memory import ALIGNMENT, address_of
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.graph.aliases import Aliased, Aliases
@@ -350,6 +350,8 @@ class StateMemory:
             name: kind for cache in self._filling.values() for name, kind in cache.counters
         }
         self.given: Mapping[str, NDArray[Any]] = {}
+        self.padded_from: int | None = None
+        """The first row that the last mask left out in an item of the batch; None for none."""
         counters = [
             (inputs[name].data_type.numpy_dtype, self._counter_shape(inputs[name], kind))
             for name, kind in self.counts.items()
@@ -438,16 +440,32 @@ class StateMemory:
         """Let the counters say what a call that adds rows needs to know.
 
         Raises:
-            ExecutionError: There is no room for the rows.
+            ExecutionError: There is no room for the rows, or some that are there are padding, and
+                no mask says which.
         """
         self.check_room(rows)
         for name, array in self.counters(rows).items():
-            given = self.given.get(name)
+            given, is_mask = self.given.get(name), self.counts[name] == "mask"
+            if is_mask and given is None:
+                self._check_padding(name)
+            elif is_mask and given is not None:
+                left_out = (given == 0).any(axis=(*range(given.ndim - 1),))
+                self.padded_from = int(left_out.argmax()) if left_out.any() else None
             if given is None:
                 write_count(self.counts[name], array, self.length, rows)
             else:
                 array[..., : given.shape[-1]] = given
                 array[..., given.shape[-1] :] = 0
+
+    def _check_padding(self, mask: str) -> None:
+        if self.padded_from is None:
+            return
+        if self.padded_from < self.length:
+            raise ExecutionError(
+                f"row {self.padded_from} of the {self.length} in the states is padding in an item "
+                f"of the batch, as the last {mask!r} said: give {mask!r} for all rows again"
+            )
+        self.padded_from = None  # these rows were never added, or rewound
 
     def has_room(self, rows: int) -> bool:
         """Return whether further rows fit, and this memory is still that of its stream."""
@@ -489,6 +507,7 @@ class StateMemory:
                 made.read[name][valid] = array[valid]
                 made.copied_bytes += array[valid].nbytes
         made.length, made.given = self.length, self.given
+        made.padded_from = self.padded_from
         self._is_outgrown = True
         return made
 
@@ -867,7 +886,8 @@ class StreamStates:
         Raises:
             InvalidArgumentError: The states or the inputs cannot be divided.
         """
-        sizes = sorted({integer(each, "a size of chunks") for each in chunks}, reverse=True)
+        listed = items(chunks, "chunks", "numbers of rows")
+        sizes = sorted({integer(each, "a size of chunks") for each in listed}, reverse=True)
         if not sizes or sizes[-1] < 1:
             raise refused("chunks", chunks, "numbers of rows, each at least 1")
         memory = self.memory(network)
@@ -1000,6 +1020,8 @@ class StreamStates:
             room = place[_rows(memory.filling[name].axis, length)] if name in counts else place
             room[...] = array
         memory.length = length
+        if counts:
+            memory.padded_from = None
 
     def _filling(self, network: LoadedNetwork) -> dict[str, Cache]:
         """Return the states that fill up."""
