@@ -532,6 +532,14 @@ def test_the_tools_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "Python 1" in shown
     assert shown.count("my.domain::Blend") >= 2
     assert "my.domain::Blend" in (tmp_path / "x.html").read_text()
+    record = str(tmp_path / "record.json")
+    assert main(["run", str(path), "--record", record, *given]) == 0
+    verifying = ["verify", record, str(path), "--import", str(operators)]
+    assert main(verifying) == 0
+    operators.write_text(operators.read_text().replace("x * np.float32(2)", "x * np.float32(3)"))
+    capsys.readouterr()
+    assert main(verifying) == 1
+    assert f"backends.Python.files.{operators}: recorded" in capsys.readouterr().out
     armnn.unregister_operator(MINE, "Blend")
     assert main(["run", str(path), "--import", str(tmp_path / "none.py")]) == 1
     assert "--import" in capsys.readouterr().err

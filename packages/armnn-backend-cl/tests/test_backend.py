@@ -251,6 +251,17 @@ def test_nan_is_no_small_sum_and_crossed_bounds_are_those_of_the_formula() -> No
     np.testing.assert_array_equal(made["z"], np.float32([[[[0.1, 0.1], [np.nan, 0.1]]]]))
 
 
+@pytest.mark.parametrize("function", ["Gelu", "GeluTanH"])
+def test_large_negative_numbers_have_no_gelu(function: str) -> None:
+    # Formulas with 1 + erf(x) or 1 + tanh(x) depend on drivers that round these to exactly -1.
+    data = np.float32([-1e30, -1e4, -100, 100, 1e30])
+    net = Network("gelu")
+    x = net.add_input("x", TensorInfo(data.shape))
+    net.add_output("y", net.add_activation(x, function=function))
+    made = armnn.load_model(net, backends=ONLY).run({"x": data})["y"]
+    np.testing.assert_array_equal(made, np.maximum(data, 0))
+
+
 def test_refusals_say_why() -> None:
     net = Network("integers")
     x = net.add_input("x", TensorInfo((4,), DataType.SIGNED32))

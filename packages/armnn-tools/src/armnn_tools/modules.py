@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from runpy import run_path
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from typing import Final
 
 from armnn.errors import InvalidArgumentError
@@ -26,7 +27,7 @@ def run_modules(modules: Iterable[str]) -> None:
         name = os.path.abspath(module) if module.endswith(".py") else module
         try:
             if module.endswith(".py"):
-                run_path(name)
+                _run_file(name)
             else:
                 sys.path.insert(0, os.getcwd())  # as for python -m
                 import_module(name)
@@ -35,3 +36,24 @@ def run_modules(modules: Iterable[str]) -> None:
                 f"--import {module} failed: {type(error).__name__}: {error}"
             ) from error
         modules_run.append(name)
+
+
+def _run_file(path: str) -> None:
+    """Run a file as a module that stays: records of execution have the sha256 of its file."""
+    name = os.path.basename(path)  # with its suffix, so that no import means it
+    before = sys.modules.get(name)
+    if before is not None and before.__file__ != path:
+        name = path
+        before = sys.modules.get(name)
+    loader = SourceFileLoader(name, path)
+    spec = spec_from_loader(name, loader)
+    assert spec is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
+        raise

@@ -53,7 +53,7 @@ ACTIVATIONS: Final = {
     ActivationFunction.SQUARE: "x * x",
     ActivationFunction.ELU: "x > 0 ? x : a * expm1(x)",
     ActivationFunction.HARD_SWISH: "x * (clamp(x + 3, 0.0f, 6.0f) / 6)",
-    ActivationFunction.GELU: "x * (0.5f + 0.5f * erf(x * 0.70710678f))",
+    ActivationFunction.GELU: "x * (0.5f * erfc(x * -0.70710678f))",
     ActivationFunction.SOFT_SIGN: "x / (1 + fabs(x))",
     ActivationFunction.MISH: "x * tanh(fmax(x, 0.0f) + log1p(exp(-fabs(x))))",
     ActivationFunction.SELU: "b * (x > 0 ? x : a * expm1(x))",
@@ -62,9 +62,8 @@ ACTIVATIONS: Final = {
     ActivationFunction.THRESHOLDED_RELU: "x <= a ? 0 : x",
     ActivationFunction.SHRINK: "x > a ? x - b : x >= -a ? 0 : x + b",
     ActivationFunction.SWISH: "x / (1 + exp(-a * x))",
-    ActivationFunction.GELU_TANH: (
-        "x * (0.5f + 0.5f * tanh(0.79788456f * (x + 0.044715f * x * x * x)))"
-    ),
+    # 1 / (1 + exp(-2 z)) is 0.5 + 0.5 tanh(z), and 0 where tanh() is not quite -1.
+    ActivationFunction.GELU_TANH: ("x / (1 + exp(-1.5957691f * (x + 0.044715f * x * x * x)))"),
 }
 
 _BINARY: Final = {
