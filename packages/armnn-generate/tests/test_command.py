@@ -150,3 +150,16 @@ def test_wrong_usage_is_2(genai_folder: Path, capsys: pytest.CaptureFixture[str]
 
 def test_a_text_cannot_control_a_terminal() -> None:
     assert command._for_terminal("a\x1b[31m\n\tb\x07é") == "a\\x1b[31m\n\tb\\x07é"
+
+
+def test_a_prepared_model_is_kept(
+    genai_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", str(genai_folder), "-p", "the quick", "--max-tokens", "3", "--greedy"]
+    arguments += ["--backends", "CpuRef", "--cache-dir", str(tmp_path / "kept")]
+    texts = []
+    for _ in range(2):
+        assert main(arguments) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert list((tmp_path / "kept").iterdir())

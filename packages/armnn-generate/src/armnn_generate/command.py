@@ -119,6 +119,11 @@ def add_parser(
     parser.add_argument(
         "--file", metavar="NAME", help="the ONNX file of the folder, where there are several"
     )
+    parser.add_argument(
+        "--cache-dir",
+        metavar="DIR",
+        help="keep the prepared model in this folder: the next process begins at once",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document at the end")
     group = parser.add_argument_group("the text (default: as the folder says)")
     group.add_argument(
@@ -160,6 +165,7 @@ def generate(arguments: argparse.Namespace) -> int:
                 backend_options=options_of_backends(arguments),
                 layer_backends=layer_backends(arguments.layer_backend),
                 strict=arguments.strict,
+                cache_dir=arguments.cache_dir,
             )
             prompts = [] if arguments.chat else arguments.prompt or [sys.stdin.read()]
             generator.prepare(*(len(generator.tokens_of(each)) for each in prompts))

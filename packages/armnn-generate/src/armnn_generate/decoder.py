@@ -7,6 +7,7 @@ with tokens that the cache forgets again.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +37,6 @@ class LanguageModel:
     Attributes:
         network: The loaded network.
         folder: What its folder says.
-        weight_bytes: The bytes of weights that computing one token reads.
     """
 
     def __init__(
@@ -53,12 +53,8 @@ class LanguageModel:
             ModelFileError: The model has other inputs and outputs than its folder says, or no
                 caches.
         """
-        parsed, found = survey(folder.model)
-        self.weight_bytes = _weight_bytes(parsed, folder.input_ids)
         self.folder = folder
-        # The file is parsed again where something is missing: the error says what, and why.
-        model = folder.model if found.refused else parsed
-        self.network = runtime.load_model(model, states="auto", **options)
+        self.network = runtime.load_model(folder.model, states="auto", **options)
         self.caches = dict(self._caches())
         # Caches that get longer with each call are no states.
         self.is_in_place = all(name in self.network.caches for name in self.caches)
@@ -77,6 +73,12 @@ class LanguageModel:
                 f"it has no inputs such as {_numbered(folder.caches[0][0], 0)!r}, without which "
                 "each token would compute all earlier ones again: export it with caches"
             )
+
+    @functools.cached_property
+    def weight_bytes(self) -> int:
+        """The bytes of weights that computing one token reads; the file is read for it."""
+        parsed, _ = survey(self.folder.model)
+        return _weight_bytes(parsed, self.folder.input_ids)
 
     def _refused(self, reason: str) -> ModelFileError:
         return ModelFileError(
