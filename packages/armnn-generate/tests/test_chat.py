@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.errors import ClosedError, InvalidArgumentError, ModelFileError
 from armnn_generate import chat
 from armnn_generate.chat import ChatTemplate
 from fakes.decoders import TEMPLATE
@@ -76,6 +76,8 @@ def test_a_template_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) 
     assert template.render(HELLO, template="a") == "a"
     template.close()
     template.close()
+    with pytest.raises(ClosedError, match="the generator of the folder was closed"):
+        template.render(HELLO)
 
 
 def test_a_template_may_refuse(template: ChatTemplate) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from armnn.arguments import mapping, refused, text
-from armnn.errors import InvalidArgumentError, ModelFileError
+from armnn.errors import ClosedError, InvalidArgumentError, ModelFileError
 from armnn_backend_api.processes import Bounds, JsonChild, NoReplyError
 
 SECONDS: Final = 5.0
@@ -41,6 +41,7 @@ class ChatTemplate:
         self._template, self._special, self._source = template, dict(special_tokens), source
         self._lock = threading.Lock()
         self._child: JsonChild | None = None
+        self._is_closed = False
 
     def render(
         self,
@@ -61,6 +62,7 @@ class ChatTemplate:
         Raises:
             InvalidArgumentError: The folder has no template, a message has no role, or the template
                 refuses the messages.
+            ClosedError: It was closed.
             ModelFileError: The template is wrong, or exceeds its time, memory or output.
         """
         chosen = self._template if template is None else template
@@ -100,11 +102,14 @@ class ChatTemplate:
         return str(reply["text"])
 
     def close(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if there is one; no other one begins."""
         with self._lock:
+            self._is_closed = True
             self._close()
 
     def _started(self) -> JsonChild:
+        if self._is_closed:
+            raise ClosedError(f"the generator of {self._source} was closed before this call")
         if self._child is None:
             child = JsonChild(_FUNCTION, None, Bounds(memory=_MEMORY))
             try:
