@@ -172,11 +172,11 @@ def test_the_commands_of_the_tour_work(data: Path) -> None:
     (data / "page.png").symlink_to(REPOSITORY / "examples" / "page_turned_90.png")
     _, _, tour = (REPOSITORY / "README.md").read_text().partition("\n## A minute's tour\n")
     commands = re.findall(r"^    armnn (.*?) +# ", tour, re.MULTILINE)
-    assert len(commands) == 6
+    assert len(commands) == 7
     program = Path(sys.prefix) / "bin/armnn"
     for command in commands:
         short = ["--duration", "0.1"] if command.startswith("bench") else []
-        arguments = [*command.split(), *short]
+        arguments = [*shlex.split(command), *short]
         run = subprocess.run([program, *arguments], cwd=data, capture_output=True, text=True)
         assert run.returncode == 0, f"{command}\n{run.stdout}\n{run.stderr}"
 

@@ -534,15 +534,11 @@ def folded_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
 
 def _blocks(rows: list[ReportRow]) -> Iterator[tuple[list[ReportRow], list[ReportRow]]]:
     """Yield rows in order, each time with those that repeat them, which may be none."""
-    kinds = [
-        (
-            without_numbers(row.layer),
-            without_numbers(row.compiled_into),
-            row.type,
-            row.backend,
-            row.reason,
-            row.conversion,
-        )
+    # Layers of compiled parts are folded as such.
+    kinds: list[object] = [
+        row.layer
+        if row.compiled_into
+        else (without_numbers(row.layer), row.type, row.backend, row.reason, row.conversion)
         for row in rows
     ]
     begun = 0
