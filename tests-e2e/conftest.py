@@ -34,7 +34,7 @@ def runner(environment: Path, folder: Path) -> Run:
         return subprocess.run(
             [environment / "bin" / command, *arguments],
             cwd=folder,
-            env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1"},
+            env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
             capture_output=True,
             text=True,
             check=False,

@@ -47,7 +47,7 @@ def test_a_promise_is_kept(script: str, model: Callable[[str], Path], tmp_path: 
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}",
-        "COLUMNS": "200",
+        "COLUMNS": "240",
     }
     promises = PROMISES
     if script == "any_fault_explained.sh":  # this one as it is run after the demo

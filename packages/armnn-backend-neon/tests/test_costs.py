@@ -100,7 +100,7 @@ def test_costs_of_a_cpu_of_this_generation_are_nearer_than_those_of_equal_caches
 
 PRICED = """
 from armnn_backend_neon.measuring import Shape, chosen
-layer, large = Shape((8, 8), 192, 256, (3, 3)), Shape((1, 1), 2048, 2048, (1, 1))
+layer, large = Shape(({side}, {side}), 192, 256, (3, 3)), Shape((1, 1), 2048, 2048, (1, 1))
 print(*chosen([layer]), chosen([layer, large])[0], sep=", ")
 """
 
@@ -109,12 +109,13 @@ def test_transformed_weights_have_a_price_beside_constants_that_no_cache_keeps(
     tmp_path: Path,
 ) -> None:
     """Larger tiles take twice the weights of smaller ones."""
-    zen_4 = TABLES[ZEN_4]
+    cpu, side = (ZEN_4, 8) if lanes() > 8 else (ZEN_3, 12)
+    table = TABLES[cpu]
     path = tmp_path / "costs"
     answers = []
-    for ns in (zen_4.ns, {**zen_4.ns, "memory_byte": 0.0}):
-        path.write_text(file_text("any", [Costs(16, zen_4.caches, ns)]))
-        answers.append(child(PRICED, ARMNN_CPUACC_COSTS=path))
+    for ns in (table.ns, {**table.ns, "memory_byte": 0.0}):
+        path.write_text(file_text("any", [Costs(cpu[1], table.caches, ns)]))
+        answers.append(child(PRICED.format(side=side), ARMNN_CPUACC_COSTS=path))
     assert answers == ["winograd_2d 4, winograd_2d 2", "winograd_2d 4, winograd_2d 4"]
 
 
