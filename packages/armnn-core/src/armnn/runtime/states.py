@@ -684,7 +684,9 @@ class StreamStates:
                 f"the output {taken!r} is the next value of a state of the stream: it cannot be "
                 "written into an array; states() has its value after a call"
             )
-        shapes = {name: tuple(getattr(each, "shape", each)) for name, each in inputs.items()}
+        given = {name: getattr(each, "shape", each) for name, each in inputs.items()}
+        # The call refuses what is neither an array nor a shape.
+        shapes = {name: tuple(each) for name, each in given.items() if isinstance(each, Sequence)}
         rows = memory.rows_of(shapes)
         with self._held(network) as memory:
             if not memory.has_room(rows):
