@@ -69,7 +69,7 @@ def test_a_model_without_other_files_stays_as_it_is(path: Path) -> None:
 
 def test_missing_data_is_refused(path: Path) -> None:
     path.with_name("data.bin").unlink()
-    with pytest.raises(ParseError, match=r"cannot be read from .*data\.bin"):
+    with pytest.raises(ParseError, match=r"cannot be read: .*data\.bin"):
         whole_model(path)
 
 

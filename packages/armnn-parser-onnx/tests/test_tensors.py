@@ -220,7 +220,7 @@ def test_a_directory_is_refused(folder: Path) -> None:
 
 
 def test_a_missing_file_is_refused(folder: Path) -> None:
-    with pytest.raises(ParseError, match=r"cannot be read from .*none\.bin"):
+    with pytest.raises(ParseError, match=r"cannot be read: .*none\.bin"):
         ExternalData(folder).read(tensor("none.bin"), 16)
 
 
@@ -444,7 +444,7 @@ def test_a_cached_model_is_not_parsed_until_its_data_changes(saved: Path, tmp_pa
     with pytest.raises(ParseError, match="spans the bytes 4 to 20, but the file has 19"):
         run(saved, cache_dir=cache)
     (saved.parent / "data.bin").unlink()
-    with pytest.raises(ParseError, match=r"'w' cannot be read from .*data\.bin"):
+    with pytest.raises(ParseError, match=r"'w' cannot be read: .*data\.bin"):
         run(saved, cache_dir=cache)
 
 
