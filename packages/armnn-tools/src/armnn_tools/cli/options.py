@@ -427,7 +427,8 @@ def options_of_backends(arguments: argparse.Namespace) -> dict[str, dict[str, Op
         found = with_threads(backends, arguments.threads, given)
     finally:
         registry.close()
-    if not any(THREADS in options for options in found.values()):
+    peers = getattr(arguments, "against", None)  # of bench: these have threads
+    if not peers and not any(THREADS in options for options in found.values()):
         ids = ", ".join(backend.id for backend in backends)
         raise InvalidArgumentError(
             f"--threads got {arguments.threads}, but none of the backends {ids} has a number of "
