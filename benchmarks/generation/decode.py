@@ -51,7 +51,7 @@ READ_BYTES = 128 << 20  # of each thread: more than caches hold
 
 
 def load_armnn(folder: Path, threads: int, capacity: int) -> Start:
-    """Return what begins sequences of CpuAcc."""
+    """Return a function that starts a new sequence on CpuAcc."""
     import armnn  # late: a process loads one runtime
 
     model = armnn.load_model(
@@ -70,7 +70,7 @@ def load_armnn(folder: Path, threads: int, capacity: int) -> Start:
 
 
 def load_genai(folder: Path, threads: int, capacity: int) -> Start:
-    """Return what begins sequences of onnxruntime-genai."""
+    """Return a function that starts a new sequence on onnxruntime-genai."""
     import onnxruntime_genai as genai  # late: as above, and this one is optional
 
     given = genai.Config(str(folder))
@@ -98,7 +98,7 @@ def load_genai(folder: Path, threads: int, capacity: int) -> Start:
 
 
 def decoder_of(folder: Path) -> dict[str, Any]:
-    """Return what the configuration says of the decoder."""
+    """Return the decoder section of the folder's genai_config.json."""
     text = (folder / "genai_config.json").read_text(encoding="utf-8")
     decoder: dict[str, Any] = json.loads(text)["model"]["decoder"]
     return decoder
@@ -131,7 +131,7 @@ def answer_turns(given: argparse.Namespace) -> None:
 
 
 def resident_bytes() -> int:
-    """Return what this process has in memory."""
+    """Return the resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

@@ -210,7 +210,7 @@ def make_model(path: Path, has_real_points: bool, accuracy_level: int) -> onnx.M
 
 
 def configuration() -> dict[str, Any]:
-    """Return what onnxruntime-genai reads beside the model."""
+    """Return the content of genai_config.json for this model."""
     return {
         "model": {
             "type": "llama",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GpuAcc on whatever OpenCL device is here: networks, memory, queues, refusals."""
+"""GpuAcc on the first OpenCL device of this machine: networks, memory, queues, refusals."""
 
 from __future__ import annotations
 
@@ -130,8 +130,7 @@ def test_threads_make_the_same_bits() -> None:
     made: list[bytes] = []
 
     def work() -> None:
-        for _ in range(3):
-            made.append(model.run(picture())["y"].tobytes())  # noqa: PERF401  # as threads end
+        made.extend(model.run(picture())["y"].tobytes() for _ in range(3))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -64,9 +64,12 @@ def rounded(x: Array) -> Array:
     return steps * np.float64(step)
 
 
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
 def expected(given: dict[str, Array], direction: SequenceDirection) -> Array:
     """Return the outputs of all steps [T,D,N,U]."""
-    sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731  # a formula
     x, lengths = rounded(given["x"]), given["lengths"]
     ways, batch, units = given["h"].shape
     outputs = np.zeros((len(x), ways, batch, units))

@@ -51,12 +51,7 @@ def convolution2d(layer: Layer, activation: ActivationDescriptor | None = None) 
     batch, height, width, channels = shape_of(layer.input_infos[0])
     _, out_height, out_width, out_channels = shape_of(layer.output_infos[0])
     groups = channels // max(weights.shape[3], 1) or 1
-    window = (
-        *weights.shape[1:3],
-        *d.strides,
-        *d.dilations,
-        *(before for before, _ in d.padding),
-    )
+    window = _window(d, weights)
     sizes = (groups, height, width, channels, out_height, out_width, out_channels)
     places = batch * out_height * out_width
     return [_convolve(weights, bias, places, sizes, window, activation)]
@@ -91,12 +86,7 @@ def depthwise_convolution2d(
     assert weights is not None
     _, height, width, channels = shape_of(layer.input_infos[0])
     out_shape = shape_of(layer.output_infos[0])
-    window = (
-        *weights.shape[1:3],
-        *d.strides,
-        *d.dilations,
-        *(before for before, _ in d.padding),
-    )
+    window = _window(d, weights)
     text, a, b = activation_function(activation)
     arguments: tuple[Argument, ...] = (
         In(0),
@@ -155,6 +145,13 @@ def transpose_convolution2d(
     )
     source = program(text, "transpose_convolve.cl")
     return [Launch(source, "transpose_convolve", arguments, math.prod(out_shape))]
+
+
+def _window(
+    d: Convolution2dDescriptor | DepthwiseConvolution2dDescriptor, weights: NDArray[Any]
+) -> tuple[int, ...]:
+    """Return rows, columns, strides, dilations and padding before, as kernels take them."""
+    return (*weights.shape[1:3], *d.strides, *d.dilations, *(before for before, _ in d.padding))
 
 
 def _convolve(
