@@ -13,6 +13,7 @@ __all__ = [
     "ClosedError",
     "ClosingError",
     "DeadlineExceededError",
+    "DeviceLostError",
     "ExecutionError",
     "GraphError",
     "IncompatibleBackendError",
@@ -153,6 +154,13 @@ class CancelledError(ExecutionError):
 
 class DeadlineExceededError(ExecutionError, TimeoutError):
     """A run did not end within its time limit."""
+
+
+class DeviceLostError(BackendError, ExecutionError):
+    """A device is gone, or its driver failed: nothing on it can be used any more.
+
+    A backend that runs isolated goes on in a new process; any other needs a new process.
+    """
 
 
 class WorkerLostError(ExecutionError):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         HOST_FACTORY_ID,
         Allocator,
         ArrayHandle,
+        Event,
         HostAllocator,
         MemoryManager,
         TensorHandle,
@@ -53,8 +54,8 @@ else:
             "discovery": "refresh",
             "extensions": "AsyncExecution SharedBuffer SharedMemory Task",
             "loading": "BackendEntry BackendState",
-            "memory": "ALIGNMENT HOST_FACTORY_ID Allocator ArrayHandle HostAllocator MemoryManager "
-            "TensorHandle TensorHandleFactories TensorHandleFactory",
+            "memory": "ALIGNMENT HOST_FACTORY_ID Allocator ArrayHandle Event HostAllocator "
+            "MemoryManager TensorHandle TensorHandleFactories TensorHandleFactory",
             "options": "CreationOptions OptionValue",
             "registry": "BackendRegistry",
             "sources": "BackendSource SourceRecord",
@@ -80,6 +81,7 @@ __all__ = [
     "BackendVersion",
     "Capability",
     "CreationOptions",
+    "Event",
     "HostAllocator",
     "MemoryManager",
     "ModelContext",

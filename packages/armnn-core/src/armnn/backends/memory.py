@@ -87,6 +87,32 @@ class HostAllocator(Allocator):
         return block[start : start + size]
 
 
+class Event(ABC):
+    """Work that was enqueued before the event was made, and may still be going on.
+
+    A tensor that is handed to another backend carries one: see :meth:`TensorHandle.written`. Since
+    Backend API 1.3.
+    """
+
+    @property
+    @abstractmethod
+    def is_done(self) -> bool:
+        """Whether the work has ended."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Wait on the host until the work has ended.
+
+        It calls :func:`armnn.backends.raise_if_stopped` every few milliseconds, or knows the run's
+        deadline otherwise.
+
+        Raises:
+            CancelledError: The run was cancelled meanwhile.
+            DeadlineExceededError: The time of the run is up.
+            ArmnnError: The work failed.
+        """
+
+
 class TensorHandle(ABC):
     """The memory of one tensor in one context.
 
@@ -145,6 +171,15 @@ class TensorHandle(ABC):
             self.map()
         finally:
             self.unmap()
+
+    def written(self) -> Event | None:
+        """Return the end of the work that was enqueued on the tensor so far, None if it is over.
+
+        A reader with a queue of its own hands it to :meth:`MemoryManager.wait_for`. Since Backend
+        API 1.3. By default the host waits here, see :meth:`synchronize`.
+        """
+        self.synchronize()
+        return None
 
     def as_buffer(self) -> Buffer | None:
         """Return the tensor's memory as the buffer that other libraries take by DLPack.
@@ -274,6 +309,17 @@ class MemoryManager(ABC):
     @abstractmethod
     def release(self) -> None:
         """Let the memory go until the next :meth:`acquire`."""
+
+    def wait_for(self, event: Event) -> None:
+        """Let what is enqueued from now on begin after an event.
+
+        A manager that is a queue enqueues the wait, where its driver knows the event; by default
+        the host waits. Since Backend API 1.3.
+
+        Args:
+            event: Of any backend.
+        """
+        event.wait()
 
     def __enter__(self) -> MemoryManager:
         self.acquire()
