@@ -29,8 +29,8 @@ DOCUMENTS = [
 ]
 PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
-    *("armnn-files", "exporting", "memory", "optimizer-options", "parts", "writing-a-backend"),
-    *("finding-wrong-layers", "measured-placement", "new-shapes", "python-operators"),
+    *("formats", "memory", "optimizer-options", "writing-a-backend"),
+    *("finding-wrong-layers", "loading", "python-operators"),
     *("recording", "writing-a-parser"),
 ]
 COMMANDS = re.compile(r"^    ((?:armnn|pytest) .*)$", re.MULTILINE)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import armnn
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "arm-nn-interfaces.md").read_text()
+_DOCUMENT = (Path(__file__).resolve().parents[3] / "docs" / "coming-from-arm-nn.md").read_text()
+PAGE = _DOCUMENT.partition("\n## Interfaces\n")[2]
 ROWS = re.findall(r"^\| ((?!Arm NN |---).+?) \| (.+?) \|(.*)\|$", PAGE, re.MULTILINE)
 
 
