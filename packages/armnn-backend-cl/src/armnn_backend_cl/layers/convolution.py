@@ -17,6 +17,7 @@ from armnn.layers.convolution import (
 )
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn.types import DataType
+from armnn_backend_cl.device import GROUP
 from armnn_backend_cl.launches import Argument, In, Launch, Out, Weights
 from armnn_backend_cl.layers.elementwise import activation_function
 from armnn_backend_cl.layers.table import (
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer
 
-_BLOCK: Final = 8
-"""Output channels that a work item of ``convolve.cl`` makes."""
+_WIDTHS: Final = (8, 16)
+"""Output channels that a work item of ``convolve.cl`` makes, the fewest that hold all or the most."""
 
 _PLACES: Final = 4
 """Places whose results it makes."""
+
+_SIDE: Final = 8
+"""The most panels of channels that a group of work items makes, of as many times four places."""
 
 
 @lowers("Convolution2d")
@@ -176,35 +180,42 @@ def _convolve(
         is_transposed: Whether the channels of the output are the last axis of the weights.
     """
     groups, out_channels = sizes[0], sizes[-1]
-    blocks = -(-(out_channels // groups) // _BLOCK)
+    channels, depth = out_channels // groups, sizes[3] // groups
+    wide = next((each for each in _WIDTHS if each >= channels), _WIDTHS[-1])
+    panels = -(-channels // wide)
+    side = min(1 << (panels - 1).bit_length(), _SIDE)
+    tiles = groups * -(-panels // side) * -(-places // (_PLACES * (GROUP // side)))
 
-    def panels(array: NDArray[Any]) -> NDArray[Any]:
-        """Return [groups, blocks, taps * I, 8], with zeros behind the last channel."""
-        rows = (array.T if is_transposed else array).reshape(groups, out_channels // groups, -1)
-        packed = np.zeros((groups, blocks * _BLOCK, rows.shape[2]), np.float32)
-        packed[:, : rows.shape[1]] = rows
-        return packed.reshape(groups, blocks, _BLOCK, -1).transpose(0, 1, 3, 2)
-
-    def padded(array: NDArray[Any]) -> NDArray[Any]:
-        packed = np.zeros((groups, blocks * _BLOCK), np.float32)
-        packed[:, : out_channels // groups] = array.reshape(groups, -1)
+    def packed_weights(array: NDArray[Any]) -> NDArray[Any]:
+        """Return [groups, panels, taps * I, wide], zeros behind the last channel, and I zeros."""
+        rows = (array.T if is_transposed else array).reshape(groups, channels, -1)
+        packed = np.zeros(groups * panels * rows.shape[2] * wide + depth, np.float32)
+        shape = (groups, panels, rows.shape[2], wide)
+        by_channel = packed[: math.prod(shape)].reshape(shape).transpose(0, 1, 3, 2)
+        for panel in range(panels):
+            part = rows[:, panel * wide : (panel + 1) * wide]
+            by_channel[:, panel, : part.shape[1]] = part
         return packed
 
-    items = groups * blocks * -(-places // _PLACES)
+    def packed_bias(array: NDArray[Any]) -> NDArray[Any]:
+        packed = np.zeros((groups, panels * wide), np.float32)
+        packed[:, :channels] = array.reshape(groups, -1)
+        return packed
     text, a, b = activation_function(activation)
     arguments: tuple[Argument, ...] = (
         In(0),
-        Weights((weights,), ("panels", groups, is_transposed), panels),
-        _bias(weights, bias, out_channels, padded, groups),
+        Weights((weights,), ("panels", groups, is_transposed), packed_weights),
+        _bias(weights, bias, out_channels, packed_bias, groups),
         Out(0),
-        items,
+        side,
         places,
         *sizes,
         window,
         a,
         b,
     )
-    return Launch(program(text, "convolve.cl"), "convolve", arguments, items)
+    source = program(text, "convolve.cl", GROUP=GROUP, WIDTH=wide)
+    return Launch(source, "convolve", arguments, tiles, groups=True)
 
 
 def _bias(
