@@ -19,7 +19,14 @@ from armnn_conformance.cases import cases_of
 from armnn_conformance.checks.by_name import Checks
 from armnn_conformance.checks.correctness import CaseResult, check_case
 from armnn_conformance.subject import Subject
-from fakes.devices import Counts, QueuedBackend, SecondQueue, UnplacedBackend
+from fakes.devices import (
+    Counts,
+    QueuedBackend,
+    QueuedHandle,
+    QueueOfContext,
+    SecondQueue,
+    UnplacedBackend,
+)
 
 KINDS = (QueuedBackend, UnplacedBackend)
 WIDE = 64
@@ -107,19 +114,54 @@ def test_a_steady_run_makes_no_buffer_and_copies_its_ends_only(kind: type[Queued
         assert kind.device.counts.since(before) == Counts(uploads=5, downloads=5, kernels=45)
 
 
-@pytest.mark.parametrize("slow", [QueuedBackend, SecondQueue])
-def test_backends_with_queues_of_their_own_wait_for_each_other(slow: type[QueuedBackend]) -> None:
+@pytest.fixture
+def second_queue() -> Iterator[None]:
     armnn.register_backend(SecondQueue.id, SecondQueue)
-    try:
-        with Runtime() as runtime:
-            model = runtime.load_model(layered(), ["SecondQueue", "Queued"])
-            assert dict(model.report.layers_by_backend) == {"Queued": 6, "SecondQueue": 3}
-            slow.device.seconds = 0.005
-            for x in (X, -X, 2 * X):
-                check(model, x)
-    finally:
-        slow.device.seconds = 0
-        armnn.unregister_backend(SecondQueue.id)
+    yield
+    SecondQueue.device.seconds = 0
+    armnn.unregister_backend(SecondQueue.id)
+
+
+@pytest.mark.usefixtures("second_queue")
+@pytest.mark.parametrize("slow", [QueuedBackend, SecondQueue])
+@pytest.mark.parametrize(
+    "without",
+    [(), ((QueueOfContext, "wait_for"),), ((QueuedHandle, "written"),)],
+    ids=["by events", "by the host", "as before Backend API 1.3"],
+)
+def test_backends_with_queues_of_their_own_wait_for_each_other(
+    slow: type[QueuedBackend],
+    without: tuple[tuple[type, str], ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for owner, method in without:
+        monkeypatch.delattr(owner, method)
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), ["SecondQueue", "Queued"])
+        assert dict(model.report.layers_by_backend) == {"Queued": 6, "SecondQueue": 3}
+        slow.device.seconds = 0.005
+        for x in (X, -X, 2 * X):
+            before = [counted(kind) for kind in (QueuedBackend, SecondQueue)]
+            check(model, x)
+            waits = sum(
+                kind.device.counts.since(earlier).waits
+                for kind, earlier in zip((QueuedBackend, SecondQueue), before, strict=True)
+            )
+            assert (waits == 1) == (not without)  # the output; and where the queues meet
+
+
+@pytest.mark.usefixtures("second_queue")
+def test_a_deadline_ends_a_run_on_two_queues() -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), ["SecondQueue", "Queued"])
+        check(model)
+        SecondQueue.device.seconds = 0.2
+        begin = time.monotonic()
+        with pytest.raises(DeadlineExceededError):
+            model.run({"x": X}, timeout=0.05)
+        assert time.monotonic() - begin < 0.2
+        SecondQueue.device.seconds = 0
+        check(model, -X)
 
 
 def test_constants_go_up_once_per_network() -> None:

@@ -16,14 +16,17 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, DataLayout, DataType, Network, Runtime, TensorInfo
+from armnn.backends import ModelContext, Support
 from armnn.errors import (
     ArmnnError,
     BackendUnavailableError,
     DeadlineExceededError,
     InvalidArgumentError,
 )
+from armnn.graph import Layer
 from armnn_backend_cl import device as devices
-from armnn_backend_cl.device import all_devices, open_device
+from armnn_backend_cl.backend import GpuAccBackend
+from armnn_backend_cl.device import QueueEvent, all_devices, open_device
 from armnn_backend_cl.memory import OPENCL
 
 ONLY = ["GpuAcc"]
@@ -87,12 +90,23 @@ class Calls:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.counts: Counter[str] = Counter()
-        for name in ("Buffer", "Program", "Kernel", "enqueue_copy", "enqueue_nd_range_kernel"):
+        for name in ("Buffer", "Program", "Kernel", "enqueue_copy"):
             monkeypatch.setattr(cl, name, self._counting(name, getattr(cl, name)))
+        for name in ("enqueue_nd_range_kernel", "enqueue_barrier"):
+            monkeypatch.setattr(cl, name, self._counting(name, getattr(cl, name)))
+
+        wait = QueueEvent.wait
+
+        def waiting(event: QueueEvent) -> None:
+            self.counts["wait"] += not event.is_done
+            wait(event)
+
+        monkeypatch.setattr(QueueEvent, "wait", waiting)
 
     def _counting(self, name: str, function: Any) -> Any:
         def call(*arguments: Any, **named: Any) -> Any:
             self.counts[name] += 1
+            self.counts["wait"] += name == "enqueue_copy" and named.get("is_blocking", True)
             return function(*arguments, **named)
 
         return call
@@ -103,9 +117,37 @@ def test_a_steady_run_only_copies_and_enqueues(monkeypatch: pytest.MonkeyPatch) 
     first = model.run(picture())["y"]
     calls = Calls(monkeypatch)
     second = model.run(picture())["y"]
-    assert calls.counts.keys() <= {"enqueue_copy", "enqueue_nd_range_kernel"}
+    assert calls.counts.keys() <= {"enqueue_copy", "enqueue_nd_range_kernel", "wait"}
     assert calls.counts["enqueue_copy"] == 2  # the input and the output
+    assert calls.counts["wait"] == 1  # for the output
     assert first.tobytes() == second.tobytes()
+
+
+class Activations(GpuAccBackend):
+    """A second backend on the same device, whose queue runs the activations."""
+
+    id = "Activations"
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        return super().supports(layer, model) if layer.type == "Activation" else Support.no("no")
+
+
+def test_two_queues_of_a_device_wait_for_each_other_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Network("alternating")
+    y = net.add_input("x", TensorInfo((4, 256)))
+    for _ in range(8):
+        y = net.add_activation(net.add_addition(y, y), function="ReLu")
+    net.add_output("y", y)
+    data = np.linspace(-1, 1, 1024, dtype=np.float32).reshape(4, 256)
+    with armnn.register_backend("Activations", Activations):
+        model = armnn.load_model(net, backends=["Activations", "GpuAcc"])
+        assert model.report.layers_by_backend == {"Activations": 8, "GpuAcc": 8}
+        model.run({"x": data})
+        calls = Calls(monkeypatch)
+        made = model.run({"x": data})["y"]
+    np.testing.assert_array_equal(made, np.maximum(data, 0) * 256)
+    assert calls.counts["enqueue_barrier"] >= 15
+    assert calls.counts["wait"] == 1
 
 
 def test_another_batch_builds_no_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from armnn.backends import (
     ArrayHandle,
     Backend,
     BackendVersion,
+    Event,
     MemoryManager,
     ModelContext,
     OptionValue,
@@ -29,7 +31,6 @@ from armnn.backends import (
     TensorHandleFactories,
     TensorHandleFactory,
     Workload,
-    raise_if_stopped,
 )
 from armnn_backend_ref.backend import RefBackend
 
@@ -47,13 +48,19 @@ QUEUED_DEVICE = (4, 9)
 
 @dataclass
 class Counts:
-    """What was asked of a device since it was made."""
+    """What was asked of a device since it was made.
+
+    Attributes:
+        waits: How often the host waited for kernels that had not ended; they may have, so that
+            counts are equal without it.
+    """
 
     buffers: int = 0
     bytes: int = 0
     uploads: int = 0
     downloads: int = 0
     kernels: int = 0
+    waits: int = field(default=0, compare=False)
 
     def since(self, before: Counts) -> Counts:
         """Return what was asked after another count."""
@@ -76,6 +83,7 @@ class Device:
     Attributes:
         counts: See :class:`Counts`.
         seconds: What each kernel takes at least.
+        finished: How many kernels have ended.
     """
 
     def __init__(self, beside: Device | None = None) -> None:
@@ -88,7 +96,7 @@ class Device:
             self._numbers, self._memory = beside._numbers, beside._memory
             self._buffers = beside._buffers
         self._queue: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
-        self._enqueued = self._finished = 0
+        self._enqueued = self.finished = 0
         self._failure: Exception | None = None
         threading.Thread(target=self._work, name="fake-device", daemon=True).start()
 
@@ -131,13 +139,24 @@ class Device:
         Raises:
             Exception: A kernel failed.
         """
-        wanted = self._enqueued
-        while self._finished < wanted:
-            raise_if_stopped()
-            time.sleep(_POLL_SECONDS)
+        self.event().wait()
+
+    def event(self) -> QueueEvent:
+        """Return the event of the kernels so far."""
+        return QueueEvent(self, self._enqueued)
+
+    def has_finished(self, count: int) -> bool:
+        """Return whether so many kernels have ended.
+
+        Raises:
+            Exception: A kernel failed.
+        """
+        if self.finished < count:
+            return False
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+        return True
 
     def inside(self, buffer: Buffer, offset: int, info: TensorInfo) -> NDArray[Any]:
         """Return a tensor as kernels see it."""
@@ -153,7 +172,27 @@ class Device:
                 kernel()
             except Exception as error:
                 self._failure = error
-            self._finished += 1
+            self.finished += 1
+
+
+class QueueEvent(Event):
+    """So many kernels of a device."""
+
+    def __init__(self, device: Device, count: int) -> None:
+        self.device, self._count = device, count
+
+    @property
+    def is_done(self) -> bool:
+        return self.device.has_finished(self._count)
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether they have ended, well or not."""
+        return self.device.finished >= self._count
+
+    def wait(self) -> None:
+        self.device.counts.waits += not self.is_done
+        super().wait()
 
 
 class QueuedHandle(TensorHandle):
@@ -179,8 +218,8 @@ class QueuedHandle(TensorHandle):
             self.copy_from(self._copy)
             self._copy = None
 
-    def synchronize(self) -> None:
-        self._device.finish()
+    def written(self) -> QueueEvent:
+        return self._device.event()
 
     def copy_from(self, array: NDArray[Any]) -> None:
         self._device.finish()  # a kernel may still read what is there
@@ -234,6 +273,16 @@ class QueueOfContext(MemoryManager):
 
     def release(self) -> None:
         pass
+
+    def wait_for(self, event: Event) -> None:
+        assert isinstance(event, QueueEvent)
+        self.device.enqueue(partial(_block_until, event))
+
+
+def _block_until(event: QueueEvent) -> None:
+    """Let the device of another queue wait; a kernel there that fails is told of by its own."""
+    while not event.has_passed:
+        time.sleep(_POLL_SECONDS)
 
 
 class QueuedBackend(Backend):

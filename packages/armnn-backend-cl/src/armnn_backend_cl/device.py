@@ -6,14 +6,13 @@ from __future__ import annotations
 import functools
 import os
 import threading
-import time
 import warnings
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import pyopencl as cl
 
-from armnn.backends import MemoryManager, raise_if_stopped
+from armnn.backends import Event, MemoryManager, raise_if_stopped
 from armnn.errors import BackendUnavailableError, ExecutionError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ GROUP: Final = 64
 It is the same on all devices: sums that a group makes together have the same order everywhere, and
 a driver that compiles a kernel for each size of its groups compiles it once.
 """
-
-_POLL_SECONDS: Final = 0.0005
 
 HOW_TO_GET_A_DRIVER: Final = (
     'install the OpenCL driver of the GPU, or, to try it on the CPU, pip install "pyopencl[pocl]"'
@@ -102,22 +99,81 @@ class Device:
             )
 
 
+class QueueEvent(Event):
+    """A command of a queue; the queue is in order, so those before it have ended with it.
+
+    Attributes:
+        device: The device.
+        command: The driver's event.
+    """
+
+    def __init__(self, device: Device, command: cl.Event) -> None:
+        self.device = device
+        self.command = command
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the command has ended.
+
+        Raises:
+            ExecutionError: It failed, or one before it did.
+        """
+        status = self.command.command_execution_status
+        if status < 0:
+            raise ExecutionError(
+                f"{self.device.name} failed with the OpenCL error {status} in a kernel"
+            )
+        return bool(status == cl.command_execution_status.COMPLETE)
+
+    def wait(self) -> None:
+        """Wait until the command has ended, or until the run must."""
+        if raise_if_stopped():
+            super().wait()
+        elif not self.is_done:
+            try:
+                self.command.wait()
+            except cl.Error as error:
+                raise ExecutionError(
+                    f"{self.device.name} failed while it was waited for: {error}"
+                ) from error
+
+
 class Queue(MemoryManager):
     """The queue of one execution context: what is enqueued runs in that order.
 
-    The host waits only where it copies from or to a tensor.
+    The host waits only where it copies from a tensor.
+
+    Attributes:
+        device: The device.
+        commands: The driver's queue.
+        last: The driver's event of the last command, once there is one.
     """
 
     def __init__(self, device: Device) -> None:
         device.check_process()
         self.device = device
         self.commands = cl.CommandQueue(device.context, device.device)
+        self.last: cl.Event | None = None
 
     def acquire(self) -> None:
         """Do nothing: blocks stay where they are between runs."""
 
     def release(self) -> None:
         """Do nothing, as above."""
+
+    def event(self) -> QueueEvent | None:
+        """Return the event of what was enqueued so far, None before the first command."""
+        if self.last is None:
+            return None
+        self.commands.flush()  # a driver may keep commands back until somebody waits
+        return QueueEvent(self.device, self.last)
+
+    def wait_for(self, event: Event) -> None:
+        """Let the device wait for a queue of its own context, the host for any other."""
+        if isinstance(event, QueueEvent) and event.device is self.device:
+            self.last = cl.enqueue_barrier(self.commands, [event.command])
+        else:
+            event.wait()
 
     def finish(self) -> None:
         """Wait for what was enqueued.
@@ -127,18 +183,9 @@ class Queue(MemoryManager):
             DeadlineExceededError: The time of the run is up.
             ExecutionError: The driver failed.
         """
-        if not raise_if_stopped():
-            self.commands.finish()
-            return
-        marker = cl.enqueue_marker(self.commands)
-        self.commands.flush()
-        while (status := marker.command_execution_status) > cl.command_execution_status.COMPLETE:
-            raise_if_stopped()
-            time.sleep(_POLL_SECONDS)
-        if status < 0:
-            raise ExecutionError(
-                f"{self.device.name} failed with the OpenCL error {status} in a kernel"
-            )
+        event = self.event()
+        if event is not None:
+            event.wait()
 
 
 @functools.cache

@@ -129,7 +129,7 @@ class LaunchingWorkload(Workload):
         def step() -> None:
             assert held
             for kernel, size in bound:
-                enqueue(commands, kernel, size, local)
+                queue.last = enqueue(commands, kernel, size, local)
 
         return step
 

@@ -10,9 +10,14 @@ import numpy as np
 import pyopencl as cl
 
 from armnn import Buffer
-from armnn.backends import MemoryManager, TensorHandle, TensorHandleFactory
+from armnn.backends import (
+    MemoryManager,
+    TensorHandle,
+    TensorHandleFactory,
+    raise_if_stopped,
+)
 from armnn.errors import ExecutionError, ResourceExhaustedError
-from armnn_backend_cl.device import Device, Queue
+from armnn_backend_cl.device import Device, Queue, QueueEvent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +56,7 @@ class DeviceTensor(TensorHandle):
         self.buffer, self.queue = block.buffer, block.queue
         self.offset = offset
         self._staging: NDArray[Any] | None = None
+        self._staged: QueueEvent | None = None
         self._mapped: NDArray[Any] | None = None
 
     def map(self) -> NDArray[Any]:
@@ -75,10 +81,11 @@ class DeviceTensor(TensorHandle):
             return
         if self._staging is None:
             self._staging = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
-        else:
-            self.queue.finish()  # an earlier run may have ended before it was read
+        elif self._staged is not None:
+            self._staged.wait()  # an earlier run may have ended before it was read
         np.copyto(self._staging, array)
-        self._write(self.queue.commands, self._staging, is_blocking=False)
+        self.queue.last = self._write(self.queue.commands, self._staging, is_blocking=False)
+        self._staged = self.queue.event()
 
     def copy_to(self, array: NDArray[Any]) -> None:
         """Copy the tensor into an array, once what was enqueued has ended."""
@@ -88,16 +95,16 @@ class DeviceTensor(TensorHandle):
         if self.queue is None:
             commands = cl.CommandQueue(self.device.context, self.device.device)
         else:
-            self.queue.finish()
             commands = self.queue.commands
+            if raise_if_stopped():  # the driver's own wait has no end before the device's
+                self.queue.finish()
         cl.enqueue_copy(commands, target, self.buffer, src_offset=self.offset)
         if target is not array:
             array[...] = target
 
-    def synchronize(self) -> None:
-        """Wait for what was enqueued."""
-        if self.queue is not None:
-            self.queue.finish()
+    def written(self) -> QueueEvent | None:
+        """Return the event of what was enqueued so far; None of a constant."""
+        return None if self.queue is None else self.queue.event()
 
     def as_buffer(self) -> Buffer:
         """Return its memory on the OpenCL device."""
@@ -105,8 +112,10 @@ class DeviceTensor(TensorHandle):
         whole = Buffer(device, self.buffer.size, self.buffer, data=self.buffer.int_ptr)
         return whole.tensor(self.info, self.offset)
 
-    def _write(self, commands: cl.CommandQueue, array: NDArray[Any], *, is_blocking: bool) -> None:
-        cl.enqueue_copy(
+    def _write(
+        self, commands: cl.CommandQueue, array: NDArray[Any], *, is_blocking: bool
+    ) -> cl.Event:
+        return cl.enqueue_copy(
             commands, self.buffer, array, dst_offset=self.offset, is_blocking=is_blocking
         )
 

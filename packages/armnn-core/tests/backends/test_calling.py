@@ -210,14 +210,14 @@ WHERE: dict[str, tuple[type[Any], type[Backend], Journey, str]] = {
 
 DIRECTLY = {
     *("bind", "cached_program", "create_block", "create_in", "has_capability", "import_fd"),
-    *("import_in", "program_workload", "submit"),
+    *("import_in", "program_workload", "submit", "written"),
 }
 """The methods whose answers are judged without a way to them."""
 
 IGNORED = {
     *("acquire", "assign", "close", "copy_from", "copy_to", "free", "map", "release", "unmap"),
     *("begin_run", "end_run", "register_tensor_handle_factories", "cache_file_count", "shared"),
-    *("allocate", "array", "export_fd", "synchronize", "wait"),  # the callers of these check them
+    *("allocate", "array", "export_fd", "wait", "wait_for"),  # the callers of these check them
     "as_buffer",  # whose callers judge it
     *(f"{when}_{what}_network" for when in ("before", "after") for what in ("load", "unload")),
     "after_enqueue_workload",
@@ -226,7 +226,7 @@ IGNORED = {
 
 MAY_BE_NONE = {
     *("create_context", "create_memory_manager", "create_profiling_context", "extension"),
-    *("import_in", "import_memory"),
+    *("import_in", "import_memory", "written"),
 }
 WRONG = {"None": None, "True": True, "'text'": "text", "[1]": [1], "a coroutine": None}
 

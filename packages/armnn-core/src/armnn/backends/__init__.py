@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Backend,
         BackendContext,
         Capability,
+        Event,
         ModelContext,
         OptimizationViews,
         ProfilingContext,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         HOST_FACTORY_ID,
         Allocator,
         ArrayHandle,
-        Event,
         HostAllocator,
         MemoryManager,
         TensorHandle,
@@ -48,14 +48,14 @@ else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "contract": "SUPPORTED Backend BackendContext Capability ModelContext "
+            "contract": "SUPPORTED Backend BackendContext Capability Event ModelContext "
             "OptimizationViews ProfilingContext ProfilingSink Step SubgraphView Substitution "
             "Support Workload raise_if_stopped",
             "discovery": "refresh",
             "extensions": "AsyncExecution SharedBuffer SharedMemory Task",
             "loading": "BackendEntry BackendState",
-            "memory": "ALIGNMENT HOST_FACTORY_ID Allocator ArrayHandle Event HostAllocator "
-            "MemoryManager TensorHandle TensorHandleFactories TensorHandleFactory",
+            "memory": "ALIGNMENT HOST_FACTORY_ID Allocator ArrayHandle HostAllocator MemoryManager "
+            "TensorHandle TensorHandleFactories TensorHandleFactory",
             "options": "CreationOptions OptionValue",
             "registry": "BackendRegistry",
             "sources": "BackendSource SourceRecord",

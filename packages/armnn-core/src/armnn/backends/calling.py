@@ -14,6 +14,7 @@ from armnn.arguments import shown
 from armnn.backends.cache import Program
 from armnn.backends.contract import (
     BackendContext,
+    Event,
     ModelContext,
     OptimizationViews,
     ProfilingContext,
@@ -402,6 +403,7 @@ RETURNS: Final[Mapping[str, Returns]] = {
     "scratch_bytes": Returns("a whole number of at least 0", _size),
     "submit": _instance("a Task", Task),
     "supports": _SUPPORT,
+    "written": _instance("an Event or None", Event, type(None)),
 }
 """What each method returns; what the others return is ignored."""
 

@@ -275,6 +275,41 @@ def raise_if_stopped() -> bool:
     return control.cancel is not None or control.deadline_ns is not None
 
 
+_POLL_SECONDS: Final = 0.0005
+
+
+class Event(ABC):
+    """Work that was put into a queue of a device: done when all that was put there before it is.
+
+    A tensor that goes from one queue to another carries one, :meth:`TensorHandle.written`. Since
+    Backend API 1.3.
+    """
+
+    @property
+    @abstractmethod
+    def is_done(self) -> bool:
+        """Whether the work has ended; it is asked without waiting.
+
+        Raises:
+            Exception: The work failed, or work before it in its queue did.
+        """
+
+    def wait(self) -> None:
+        """Wait on the host until the work has ended, or until the run of this thread must end.
+
+        By default it asks :attr:`is_done` every half millisecond. An override that waits in its
+        driver does so only where :func:`raise_if_stopped` returns False.
+
+        Raises:
+            CancelledError: The caller cancelled the run.
+            DeadlineExceededError: The time of the run is up.
+            Exception: The work failed.
+        """
+        while not self.is_done:
+            raise_if_stopped()
+            time.sleep(_POLL_SECONDS)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgraphView:
     """Some layers of a network (Arm NN: ``SubgraphView``).
@@ -410,7 +445,12 @@ def wrong_views(views: Any) -> str | None:
 
 
 Step: TypeAlias = Callable[[], object]
-"""One layer, bound to its tensors, ready to be run; what it returns is ignored."""
+"""One layer, bound to its tensors, ready to be run; what it returns is ignored.
+
+A step may return once its work is in the context's queue if all its outputs are on the device;
+whoever reads from the host (``map``, ``copy_to``, ``written().wait``) waits, and that wait ends at
+the run's deadline.
+"""
 
 
 class ModelContext:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from types import TracebackType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from armnn.buffer import Buffer
 from armnn.errors import BackendError, ExecutionError
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
+
+if TYPE_CHECKING:
+    from armnn.backends.contract import Event
 
 HOST_FACTORY_ID = "armnn.host"
 """The tensor handles of backends that work in host memory; nothing is copied between them."""
@@ -87,32 +90,6 @@ class HostAllocator(Allocator):
         return block[start : start + size]
 
 
-class Event(ABC):
-    """Work that was enqueued before the event was made, and may still be going on.
-
-    A tensor that is handed to another backend carries one: see :meth:`TensorHandle.written`. Since
-    Backend API 1.3.
-    """
-
-    @property
-    @abstractmethod
-    def is_done(self) -> bool:
-        """Whether the work has ended."""
-
-    @abstractmethod
-    def wait(self) -> None:
-        """Wait on the host until the work has ended.
-
-        It calls :func:`armnn.backends.raise_if_stopped` every few milliseconds, or knows the run's
-        deadline otherwise.
-
-        Raises:
-            CancelledError: The run was cancelled meanwhile.
-            DeadlineExceededError: The time of the run is up.
-            ArmnnError: The work failed.
-        """
-
-
 class TensorHandle(ABC):
     """The memory of one tensor in one context.
 
@@ -161,24 +138,17 @@ class TensorHandle(ABC):
         finally:
             self.unmap()
 
-    def synchronize(self) -> None:
-        """Wait until what was written so far is in the memory.
+    def written(self) -> Event | None:
+        """Return the event of what was put into a queue for the tensor so far, None if it is over.
 
-        A call asks an output for it that stands on memory of a caller's. Since Backend API 1.3. By
-        default it maps and unmaps; a tensor that copies for this overrides it.
+        The runtime asks the tensors that a queue of another backend goes on with, and outputs on
+        memory of a caller's. By default the host waits here, as it maps and unmaps; a backend whose
+        steps return before their work has ended overrides it. Since Backend API 1.3.
         """
         try:
             self.map()
         finally:
             self.unmap()
-
-    def written(self) -> Event | None:
-        """Return the end of the work that was enqueued on the tensor so far, None if it is over.
-
-        A reader with a queue of its own hands it to :meth:`MemoryManager.wait_for`. Since Backend
-        API 1.3. By default the host waits here, see :meth:`synchronize`.
-        """
-        self.synchronize()
         return None
 
     def as_buffer(self) -> Buffer | None:
@@ -218,6 +188,9 @@ class ArrayHandle(TensorHandle):
     def map(self) -> NDArray[Any]:
         """Return the array, the same one each time."""
         return self._array
+
+    def written(self) -> None:
+        """Return None: host memory is written at once."""
 
     def as_buffer(self) -> Buffer:
         """Return the array's memory."""
@@ -311,13 +284,14 @@ class MemoryManager(ABC):
         """Let the memory go until the next :meth:`acquire`."""
 
     def wait_for(self, event: Event) -> None:
-        """Let what is enqueued from now on begin after an event.
+        """Let what is put into this context's queue from now on begin after an event.
 
-        A manager that is a queue enqueues the wait, where its driver knows the event; by default
-        the host waits. Since Backend API 1.3.
+        The runtime calls it where a tensor of another queue is read, or its memory written. A
+        backend whose queue takes events of this kind puts the wait there and returns at once; by
+        default the host waits. Since Backend API 1.3.
 
-        Args:
-            event: Of any backend.
+        Raises:
+            Exception: See :meth:`Event.wait`.
         """
         event.wait()
 

@@ -24,6 +24,7 @@ from armnn.backends import (
     ArrayHandle,
     AsyncExecution,
     Backend,
+    Event,
     HostAllocator,
     MemoryManager,
     Step,
@@ -583,7 +584,8 @@ class LoadedPlan:
         steps = []
         for layer, workload in zip(self.plan.layers, self._workloads, strict=True):
             if not self._is_imported(layer, handles, managers):
-                steps.append((layer, self._step(layer, workload, handles, scratch.get(layer))))
+                step = self._step(layer, workload, handles, scratch.get(layer), managers)
+                steps.append((layer, step))
         outputs = [
             (name, None if tensor is None else handles[tensor])
             for name, tensor in self.plan.outputs.items()
@@ -637,6 +639,7 @@ class LoadedPlan:
         workload: Workload,
         handles: Handles,
         scratch: NDArray[np.uint8] | None,
+        managers: Mapping[str, MemoryManager],
     ) -> Step:
         inputs = [None if tensor is None else handles[tensor] for tensor in layer.inputs]
         outputs = [handles[tensor] for tensor in layer.outputs]
@@ -645,7 +648,8 @@ class LoadedPlan:
         step: Step = call(owner, workload, method, inputs, outputs, *beside, about=layer)
         step = blamed(step, layer.backend, layer.name)
         if layer in self._waits:
-            step = _after([handles[tensor].synchronize for tensor in self._waits[layer]], step)
+            others = {tensor: handles[tensor] for tensor in self._waits[layer]}
+            step = _after(others, managers.get(layer.backend), step)
         if self._watch is not None and layer.layer is not None:
             step = _watched(step, partial(self._watch, layer.layer, outputs))
         return step
@@ -705,7 +709,7 @@ class LoadedPlan:
                 array = binding.outputs[name].map()
                 after.append((layer, partial(handles[made].copy_to, array)))
             elif not isinstance(handles[made], ArrayHandle):
-                after.append((layer, handles[made].synchronize))
+                after.append((layer, partial(_wait_on_host, made.owner, handles[made])))
         return [*before, *steps, *after]
 
 
@@ -855,7 +859,7 @@ class IdleMemory:
 
 
 def _waits(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
-    """Return the tensors whose work has to end before a layer begins, by the layer.
+    """Return the tensors whose events a layer has to come after, by the layer.
 
     Backends whose tensors share memory may have queues of their own. Where another backend goes on
     there, what the ones before it enqueued must have ended: it reads their tensors, or writes where
@@ -868,28 +872,32 @@ def _waits(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
             memory[layer.outputs[0].factory] = memory.get(source, source)
     unfinished: dict[str, dict[str, list[PlannedTensor]]] = {}
 
-    def written(tensor: PlannedTensor, by: str) -> None:
-        place = memory.get(tensor.factory, tensor.factory)
-        unfinished.setdefault(place, {}).setdefault(by, []).append(tensor)
+    def noted(tensor: PlannedTensor, by: str, places: Iterable[str]) -> None:
+        for place in places:
+            unfinished.setdefault(place, {}).setdefault(by, []).append(tensor)
+
+    def places_of(tensors: Iterable[PlannedTensor | None]) -> list[str]:
+        factories = [each.factory for each in tensors if each is not None]
+        return list(dict.fromkeys(memory.get(factory, factory) for factory in factories))
 
     for tensor in plan.inputs.values():
         if not _is_at_rest(tensor):
-            written(tensor, tensor.owner)
+            noted(tensor, tensor.owner, places_of([tensor]))
     waits: dict[PlannedLayer, list[PlannedTensor]] = {}
     for layer in plan.layers:
         if layer.type in CARRIERS:
             for tensor in layer.outputs:  # a copy waits for what it reads, and may be enqueued
                 if layer.type == "MemCopy" and not _is_at_rest(tensor):
-                    written(tensor, tensor.owner)
+                    noted(tensor, tensor.owner, places_of([tensor]))
             continue
-        touched = [each.factory for each in (*layer.inputs, *layer.outputs) if each is not None]
-        for place in dict.fromkeys(memory.get(factory, factory) for factory in touched):
+        touched = places_of((*layer.inputs, *layer.outputs))
+        for place in touched:
             others = unfinished.get(place, {})
             for backend in [each for each in others if each != layer.backend]:
                 waits.setdefault(layer, []).extend(others.pop(backend))
         for tensor in layer.outputs:
             if not _is_at_rest(tensor):
-                written(tensor, layer.backend)
+                noted(tensor, layer.backend, touched)  # where it reads, others may not write yet
     return waits
 
 
@@ -898,12 +906,32 @@ def _is_at_rest(tensor: PlannedTensor) -> bool:
     return tensor.factory == HOST_FACTORY_ID or tensor.constant is not None
 
 
-def _after(waits: Sequence[Callable[[], None]], step: Step) -> Step:
-    """Return a step that first waits."""
+def _after(
+    others: Mapping[PlannedTensor, TensorHandle], manager: MemoryManager | None, step: Step
+) -> Step:
+    """Return a step that comes after the work on tensors of other queues.
+
+    Args:
+        others: The tensors.
+        manager: The queue of the step, which waits; without one the host does.
+        step: The step.
+    """
 
     def run() -> None:
-        for wait in waits:
-            wait()
+        for tensor, handle in others.items():
+            if manager is None:
+                _wait_on_host(tensor.owner, handle)
+                continue
+            event: Event | None = call(tensor.owner, handle, "written")
+            if event is not None:
+                manager.wait_for(event)
         step()
 
     return run
+
+
+def _wait_on_host(owner: str, handle: TensorHandle) -> None:
+    """Wait until what was enqueued on a tensor has ended, or until the run must end."""
+    event: Event | None = call(owner, handle, "written")
+    if event is not None:
+        event.wait()
