@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, cast
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final, cast
 
 from armnn.backends import (
     SUPPORTED,
@@ -17,36 +17,21 @@ from armnn.backends import (
     OptimizationViews,
     OptionValue,
     SubgraphView,
-    Substitution,
     Support,
     TensorHandleFactories,
     Workload,
 )
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn.graph import Layer
-from armnn.layers.activation import ActivationDescriptor
 from armnn.types import DataLayout
 from armnn_backend_cl.device import Device, Queue, open_device
-from armnn_backend_cl.launches import Launch, LaunchingWorkload, Refused
+from armnn_backend_cl.fusion import Compiled, parts_of, substituted
+from armnn_backend_cl.launches import LaunchingWorkload, Refused
 from armnn_backend_cl.layers import WrongLayout, launches_of
-from armnn_backend_cl.layers.convolution import (
-    convolution2d,
-    depthwise_convolution2d,
-    fully_connected,
-    transpose_convolution2d,
-)
 from armnn_backend_cl.memory import DeviceMemory
 
 DEVICE: Final = "Device"
 """The option of a runtime that says which device it uses."""
-
-_WEIGHTED: Final[dict[str, Callable[[Layer, ActivationDescriptor | None], Sequence[Launch]]]] = {
-    "Convolution2d": convolution2d,
-    "DepthwiseConvolution2d": depthwise_convolution2d,
-    "TransposeConvolution2d": transpose_convolution2d,
-    "FullyConnected": fully_connected,
-}
-"""Layers whose weights are packed, and which apply an activation to their results."""
 
 
 class GpuAccBackend(Backend):
@@ -127,32 +112,24 @@ class GpuAccBackend(Backend):
         return SUPPORTED
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:  # noqa: ARG002  # as above
-        """Join layers with weights and the activations behind them.
+        """Join products and the functions of elements behind them, and functions alone.
 
         They become PreCompiled layers, which do not have the weights among their inputs: the device
         holds them only as the kernels read them.
         """
         views = OptimizationViews()
-        inside = set(view.layers)
-        joined: set[Layer] = set()
-        for layer in view.layers:
-            if layer in joined:
-                continue
-            if layer.type not in _WEIGHTED:
-                views.untouched.append(view.part(layer))
-                continue
-            follower = _activation_behind(layer)
-            part = [layer]
-            if follower is not None and follower in inside:
-                part.append(follower)
-                joined.add(follower)
-            views.substitutions.append(_compiled(view.part(*part), layer, part[1:]))
+        for part in parts_of(view):
+            substitution = substituted(part)
+            if substitution is None:
+                views.untouched.append(part)
+            else:
+                views.substitutions.append(substitution)
         return views
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Prepare a layer."""
         if layer.type == "PreCompiled":
-            launches = cast("_Compiled", layer.compiled).launches
+            launches = cast("Compiled", layer.compiled).launches
         else:
             try:
                 launches = launches_of(layer)
@@ -172,40 +149,3 @@ class GpuAccBackend(Backend):
     def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
         """Register the memory of the device."""
         registry.register(DeviceMemory(self.device))
-
-
-class _Compiled:
-    """The launches of a PreCompiled layer."""
-
-    def __init__(self, launches: Sequence[Launch]) -> None:
-        self.launches = launches
-
-
-def _activation_behind(layer: Layer) -> Layer | None:
-    """Return the only reader of a layer's output if it is an activation."""
-    uses = layer.output.uses
-    if len(uses) != 1:
-        return None
-    ((reader, _),) = uses
-    return reader if reader.type == "Activation" else None
-
-
-def _compiled(part: SubgraphView, layer: Layer, followers: Sequence[Layer]) -> Substitution:
-    activation = cast("ActivationDescriptor", followers[0].descriptor) if followers else None
-    replacement = part.replacement()
-    read = [
-        each.output
-        for each, value in zip(replacement.inputs, part.inputs, strict=True)
-        if value.constant is None
-    ]
-    made = replacement.add_pre_compiled(
-        read,
-        num_output_slots=1,
-        outputs=[value.info for value in part.outputs],
-        name=layer.name,
-    )
-    outputs: Any = made if isinstance(made, Sequence) else [made]
-    for index, value in enumerate(outputs):
-        value.producer.compiled = _Compiled(_WEIGHTED[str(layer.type)](layer, activation))
-        replacement.add_output(f"output {index}", value)
-    return Substitution(part, replacement)

@@ -1,34 +1,63 @@
 // SPDX-License-Identifier: MIT
 // Depthwise convolution of NHWC tensors: each channel has `multiplier` kernels of its own.
-// Generated before it: the function activate(v, a, b) of each result.
+// A work item makes eight channels of four places in a row, so that weights are read once for
+// these; the last eight begin earlier where fewer are left. With WIDTH 1 it makes any one channel.
+// Generated before it: OPERANDS and CHAIN(v, i), what is done to each result.
 
-__kernel void depthwise(INPUT(float, x), INPUT(float, weights), INPUT(float, bias),
+#define PLACES 4
+#if WIDTH == 1
+#define FLOATS float
+#define LOAD(i, p) (p)[i]
+#else
+#define FLOATS float8
+#define LOAD vload8
+#endif
+
+__kernel void depthwise(OPERANDS INPUT(float, x), INPUT(float, weights), INPUT(float, bias),
                         OUTPUT(float, y), const int items, const int height, const int width,
                         const int in_channels, const int out_height, const int out_width,
-                        const int multiplier,
-                        const int8 window,  // rows, columns, strides, dilations, padding before
-                        const float a, const float b) {
-  const int item = get_global_id(0);
+                        const int multiplier, const int8 window) {
+  // The window: rows, columns, strides, dilations, padding before.
+  int item = get_global_id(0);
   if (item >= items)
     return;
   const int out_channels = in_channels * multiplier;
-  const int o = item % out_channels, place = item / out_channels;
-  const int column = place % out_width, row = place / out_width % out_height;
-  const int top = row * window.s2 - window.s6, left = column * window.s3 - window.s7;
+  const int across = (out_channels + WIDTH - 1) / WIDTH;
+  const int made = item % across * WIDTH, o = min(made, out_channels - WIDTH);
+  item /= across;
+  const int spans = (out_width + PLACES - 1) / PLACES;
+  const int column = item % spans * PLACES, line = item / spans;
+  const int top = line % out_height * window.s2 - window.s6;
+  const int left = column * window.s3 - window.s7;
   const __global float *image =
-      AT(x) + place / out_width / out_height * height * width * in_channels + o / multiplier;
+      AT(x) + line / out_height * height * width * in_channels + o / multiplier;
 
-  float sum = AT(bias)[o];
+  FLOATS sum[PLACES];
+  for (int p = 0; p < PLACES; ++p)
+    sum[p] = LOAD(0, AT(bias) + o);
   for (int i = 0; i < window.s0; ++i) {
-    const int y_in = top + i * window.s4;
-    if (y_in < 0 || y_in >= height)
+    const int row = top + i * window.s4;
+    if (row < 0 || row >= height)
       continue;
     for (int j = 0; j < window.s1; ++j) {
-      const int x_in = left + j * window.s5;
-      if (x_in >= 0 && x_in < width)
-        sum = fma(image[(y_in * width + x_in) * in_channels],
-                  AT(weights)[(i * window.s1 + j) * out_channels + o], sum);
+      const FLOATS w = LOAD(0, AT(weights) + (i * window.s1 + j) * out_channels + o);
+      for (int p = 0; p < PLACES; ++p) {
+        const int at = left + p * window.s3 + j * window.s5;
+        if (at >= 0 && at < width)
+          sum[p] = fma(LOAD(0, image + (row * width + at) * in_channels), w, sum[p]);
+      }
     }
   }
-  AT(y)[item] = activate(sum, a, b);
+
+  for (int p = 0; p < PLACES && column + p < out_width; ++p) {
+    const int at = (line * out_width + column + p) * out_channels + o;
+#if WIDTH == 1
+    AT(y)[at] = CHAIN(sum[p], at);
+#else
+    float result[WIDTH];
+    vstore8(sum[p], 0, result);
+    for (int c = made - o; c < WIDTH; ++c)
+      AT(y)[at + c] = CHAIN(result[c], at + c);
+#endif
+  }
 }

@@ -1,36 +1,74 @@
 // SPDX-License-Identifier: MIT
-// Products of matrices that lie anywhere: a work item makes four rows of four columns.
+// Products of matrices that lie anywhere. The last WIDTH columns begin earlier where fewer are
+// left. With X_BY_COLUMNS the elements of a column of x lie behind each other, else those of a row;
+// with Y_BY_COLUMNS those of a column of y.
 
-#define SIDE 4
+#if WIDTH == 1
+#define GATHER(f) f(0)
+#elif WIDTH == 4
+#define GATHER(f) f(0), f(1), f(2), f(3)
+#else
+#define GATHER(f)                                                                      \
+  f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), \
+      f(13), f(14), f(15)
+#endif
 
-__kernel void matmul(INPUT(float, x), INPUT(float, y), OUTPUT(float, z), const int items,
+__kernel void matmul(OPERANDS INPUT(float, x), INPUT(float, y), OUTPUT(float, z), const int side,
                      const int rows, const int columns, const int depth, const int8 batch_sizes,
-                     const int8 x_batches, const int8 y_batches, const int8 z_batches,
-                     const int8 steps) {  // of rows and columns of x, of y and of z
-  int item = get_global_id(0);
-  if (item >= items)
+                     const int8 x_batches, const int8 y_batches,
+                     const int8 steps) {  // of rows and columns of x and of y
+  const int panels = (columns + WIDTH - 1) / WIDTH;
+  const int3 own = tile(rows, panels, side);
+  const int first = own.s0, made = own.s1 * WIDTH, batch = own.s2;
+  if (first >= rows || own.s1 >= panels)
     return;
-  const int across = (columns + SIDE - 1) / SIDE, down = (rows + SIDE - 1) / SIDE;
-  const int column = item % across * SIDE;
-  item /= across;
-  const int row = item % down * SIDE;
-  const int batch = item / down;
-  const __global float *left = AT(x) + place(batch, batch_sizes, x_batches);
-  const __global float *right = AT(y) + place(batch, batch_sizes, y_batches);
+  const int column = min(made, columns - WIDTH);
+  const __global float *right =
+      AT(y) + place(batch, batch_sizes, y_batches) + column * steps.s3;
+  const __global float *left[ROWS];
+  for (int p = 0; p < ROWS; ++p)
+    left[p] = AT(x) + place(batch, batch_sizes, x_batches) + min(first + p, rows - 1) * steps.s0;
 
-  float sum[SIDE][SIDE] = {{0}};
-  for (int k = 0; k < depth; ++k) {
-    float l[SIDE], r[SIDE];
-    for (int i = 0; i < SIDE; ++i) {
-      l[i] = left[min(row + i, rows - 1) * steps.s0 + k * steps.s1];
-      r[i] = right[k * steps.s2 + min(column + i, columns - 1) * steps.s3];
+#if Y_BY_COLUMNS
+#define ELEMENT(j) right[k + (j) * steps.s3]
+#define RIGHT(k) (FLOATS)(GATHER(ELEMENT))
+#else
+#define RIGHT(k) LOAD(0, right + (k) * steps.s2)
+#endif
+
+  FLOATS sum[ROWS];
+  for (int p = 0; p < ROWS; ++p)
+    sum[p] = 0;
+  int k = 0;
+#if !X_BY_COLUMNS
+  for (; k + 4 <= depth; k += 4) {
+#if Y_BY_COLUMNS
+    float4 found[WIDTH];
+    for (int j = 0; j < WIDTH; ++j)
+      found[j] = vload4(0, right + j * steps.s3 + k);
+#define OF_0(j) found[j].s0
+#define OF_1(j) found[j].s1
+#define OF_2(j) found[j].s2
+#define OF_3(j) found[j].s3
+    const FLOATS four[4] = {(FLOATS)(GATHER(OF_0)), (FLOATS)(GATHER(OF_1)), (FLOATS)(GATHER(OF_2)),
+                            (FLOATS)(GATHER(OF_3))};
+#else
+    const FLOATS four[4] = {RIGHT(k), RIGHT(k + 1), RIGHT(k + 2), RIGHT(k + 3)};
+#endif
+    for (int p = 0; p < ROWS; ++p) {
+      const float4 v = vload4(0, left[p] + k);
+      MULTIPLY(sum[p], v, four);
     }
-    for (int i = 0; i < SIDE; ++i)
-      for (int j = 0; j < SIDE; ++j)
-        sum[i][j] = fma(l[i], r[j], sum[i][j]);
   }
-  __global float *target = AT(z) + place(batch, batch_sizes, z_batches);
-  for (int i = 0; i < SIDE && row + i < rows; ++i)
-    for (int j = 0; j < SIDE && column + j < columns; ++j)
-      target[(row + i) * steps.s4 + (column + j) * steps.s5] = sum[i][j];
+#endif
+  for (; k < depth; ++k) {
+    const FLOATS w = RIGHT(k);
+    for (int p = 0; p < ROWS; ++p)
+      sum[p] = fma((FLOATS)(left[p][k * steps.s1]), w, sum[p]);
+  }
+
+  for (int p = 0; p < ROWS && first + p < rows; ++p) {
+    const int at = (batch * rows + first + p) * columns + column;
+    FINISH(sum[p], made - column, WIDTH, AT(z), at);
+  }
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Transposed convolution of NHWC tensors: each result gathers the elements whose kernels reach it.
-// Generated before it: the function activate(v, a, b) of each result.
+// Generated before it: OPERANDS and CHAIN(v, i), what is done to each result.
 
-__kernel void transpose_convolve(INPUT(float, x), INPUT(float, weights), INPUT(float, bias),
-                                 OUTPUT(float, y), const int items, const int groups,
-                                 const int height, const int width, const int in_channels,
-                                 const int out_height, const int out_width,
-                                 const int out_channels,
-                                 const int8 window,  // rows, columns, strides, 1, 1, padding before
-                                 const float a, const float b) {
+__kernel void transpose_convolve(OPERANDS INPUT(float, x), INPUT(float, weights),
+                                 INPUT(float, bias), OUTPUT(float, y), const int items,
+                                 const int groups, const int height, const int width,
+                                 const int in_channels, const int out_height, const int out_width,
+                                 const int out_channels, const int8 window) {
+  // The window: rows, columns, strides, 1, 1, padding before.
   const int item = get_global_id(0);
   if (item >= items)
     return;
@@ -34,5 +33,5 @@ __kernel void transpose_convolve(INPUT(float, x), INPUT(float, weights), INPUT(f
         sum = fma(source[c], w[c * out_channels], sum);
     }
   }
-  AT(y)[item] = activate(sum, a, b);
+  AT(y)[item] = CHAIN(sum, item);
 }

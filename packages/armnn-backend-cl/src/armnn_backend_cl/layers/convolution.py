@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     DepthwiseConvolution2dDescriptor,
@@ -17,9 +16,9 @@ from armnn.layers.convolution import (
 )
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn.types import DataType
+from armnn_backend_cl.chains import NO_CHAIN, Chain
 from armnn_backend_cl.device import GROUP
 from armnn_backend_cl.launches import Argument, In, Launch, Out, Weights
-from armnn_backend_cl.layers.elementwise import activation_function
 from armnn_backend_cl.layers.table import (
     constant,
     lowers,
@@ -34,19 +33,22 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer
 
-_WIDTHS: Final = (8, 16)
-"""Output channels that a work item of ``convolve.cl`` makes, the fewest that hold all or the most."""
+WIDTHS: Final = (16, 4)
+"""Columns of a product of matrices that a work item makes, many or few."""
 
-_PLACES: Final = 4
-"""Places whose results it makes."""
+_CHANNELS: Final = 8
+"""Channels that a work item of ``depthwise.cl`` makes."""
+
+_ROWS: Final = 4
+"""Rows of a product, or places of a depthwise convolution, that a work item makes."""
 
 _SIDE: Final = 8
-"""The most panels of channels that a group of work items makes, of as many times four places."""
+"""The most panels of columns that a group of work items makes."""
 
 
 @lowers("Convolution2d")
-def convolution2d(layer: Layer, activation: ActivationDescriptor | None = None) -> Sequence[Launch]:
-    """Return the launch of a convolution and of an activation of its results."""
+def convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
+    """Return the launch of a convolution and of what is done to its results."""
     d = cast("Convolution2dDescriptor", layer.descriptor)
     require(layer, DataType.FLOAT32)
     require_nhwc(d.data_layout)
@@ -58,31 +60,22 @@ def convolution2d(layer: Layer, activation: ActivationDescriptor | None = None) 
     window = _window(d, weights)
     sizes = (groups, height, width, channels, out_height, out_width, out_channels)
     places = batch * out_height * out_width
-    return [_convolve(weights, bias, places, sizes, window, activation)]
+    return [_convolve(weights, bias, places, sizes, window, chain)]
 
 
 @lowers("FullyConnected")
-def fully_connected(
-    layer: Layer, activation: ActivationDescriptor | None = None
-) -> Sequence[Launch]:
+def fully_connected(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     """Return the launch of a convolution of single pixels."""
     d = cast("FullyConnectedDescriptor", layer.descriptor)
     require(layer, DataType.FLOAT32)
-    weights, bias = constant(layer, "weights"), constant(layer, "bias")
+    weights = constant(layer, "weights")
     assert weights is not None
-    rows, outputs = shape_of(layer.output_infos[0])
-    depth = weights.shape[1 if d.transpose_weight_matrix else 0]
-    window = (1, 1, 1, 1, 1, 1, 0, 0)
-    sizes = (1, rows, 1, depth, rows, 1, outputs)
-    transposed = not d.transpose_weight_matrix
-    return [_convolve(weights, bias, rows, sizes, window, activation, is_transposed=transposed)]
+    return [product(layer, weights, chain, is_transposed=not d.transpose_weight_matrix)]
 
 
 @lowers("DepthwiseConvolution2d")
-def depthwise_convolution2d(
-    layer: Layer, activation: ActivationDescriptor | None = None
-) -> Sequence[Launch]:
-    """Return the launch of a depthwise convolution and of an activation of its results."""
+def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
+    """Return the launch of a depthwise convolution and of what is done to its results."""
     d = cast("DepthwiseConvolution2dDescriptor", layer.descriptor)
     require(layer, DataType.FLOAT32)
     require_nhwc(d.data_layout)
@@ -91,31 +84,31 @@ def depthwise_convolution2d(
     _, height, width, channels = shape_of(layer.input_infos[0])
     out_shape = shape_of(layer.output_infos[0])
     window = _window(d, weights)
-    text, a, b = activation_function(activation)
+    batch, out_height, out_width, out_channels = out_shape
+    multiplier = out_channels // max(channels, 1)
+    wide = _CHANNELS if multiplier == 1 and channels >= _CHANNELS else 1
+    items = batch * out_height * -(-out_width // _ROWS) * -(-out_channels // wide)
     arguments: tuple[Argument, ...] = (
+        *chain.arguments,
         In(0),
         Weights((weights,), "as they are", lambda array: array),
         _bias(weights, bias, out_shape[3]),
         Out(0),
-        math.prod(out_shape),
+        items,
         height,
         width,
         channels,
         *out_shape[1:3],
-        out_shape[3] // max(channels, 1),
+        multiplier,
         window,
-        a,
-        b,
     )
-    source = program(text, "depthwise.cl")
-    return [Launch(source, "depthwise", arguments, math.prod(out_shape))]
+    source = program(chain.text, "depthwise.cl", WIDTH=wide)
+    return [Launch(source, "depthwise", arguments, items)]
 
 
 @lowers("TransposeConvolution2d")
-def transpose_convolution2d(
-    layer: Layer, activation: ActivationDescriptor | None = None
-) -> Sequence[Launch]:
-    """Return the launch of a transposed convolution and of an activation of its results."""
+def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
+    """Return the launch of a transposed convolution and of what is done to its results."""
     d = cast("TransposeConvolution2dDescriptor", layer.descriptor)
     require(layer, DataType.FLOAT32)
     require_nhwc(d.data_layout)
@@ -130,9 +123,9 @@ def transpose_convolution2d(
         1,
         *(before for before, _ in d.padding),
     )
-    text, a, b = activation_function(activation)
     groups = channels // max(weights.shape[3], 1) or 1
     arguments: tuple[Argument, ...] = (
+        *chain.arguments,
         In(0),
         Weights((weights,), "taps first", lambda array: array.transpose(1, 2, 3, 0)),
         _bias(weights, bias, out_shape[3]),
@@ -144,11 +137,36 @@ def transpose_convolution2d(
         channels,
         *out_shape[1:],
         window,
-        a,
-        b,
     )
-    source = program(text, "transpose_convolve.cl")
+    source = program(chain.text, "transpose_convolve.cl")
     return [Launch(source, "transpose_convolve", arguments, math.prod(out_shape))]
+
+
+def product(layer: Layer, weights: NDArray[Any], chain: Chain, *, is_transposed: bool) -> Launch:
+    """Return the launch of a product with constants and of what is done to its results.
+
+    Args:
+        layer: Its input and output; an input "bias" is added.
+        weights: [O,I], or [I,O] with ``is_transposed``.
+        chain: What is done to each result.
+        is_transposed: Whether the columns of the output are the last axis of the weights.
+    """
+    depth, columns = weights.shape if is_transposed else weights.shape[::-1]
+    rows = math.prod(shape_of(layer.output_infos[0])) // max(columns, 1)
+    bias = constant(layer, "bias") if layer.type == "FullyConnected" else None
+    sizes = (1, rows, 1, depth, rows, 1, columns)
+    window = (1, 1, 1, 1, 1, 1, 0, 0)
+    return _convolve(weights, bias, rows, sizes, window, chain, is_transposed=is_transposed)
+
+
+def tiling(rows: int, panels: int) -> tuple[int, int]:
+    """Return how a product is made by groups of work items.
+
+    Returns:
+        How many panels of columns a group makes, and how many groups there are.
+    """
+    side = min(1 << max(panels - 1, 0).bit_length(), _SIDE)
+    return side, -(-panels // side) * -(-rows // (_ROWS * (GROUP // side)))
 
 
 def _window(
@@ -164,7 +182,7 @@ def _convolve(
     places: int,
     sizes: tuple[int, ...],
     window: tuple[int, ...],
-    activation: ActivationDescriptor | None,
+    chain: Chain,
     *,
     is_transposed: bool = False,
 ) -> Launch:
@@ -176,15 +194,14 @@ def _convolve(
         places: Pixels of the output, those of all images.
         sizes: Groups; height, width and channels of the input; the same of the output.
         window: Rows, columns, strides, dilations, padding before.
-        activation: What is done to each result.
+        chain: What is done to each result.
         is_transposed: Whether the channels of the output are the last axis of the weights.
     """
     groups, out_channels = sizes[0], sizes[-1]
     channels, depth = out_channels // groups, sizes[3] // groups
-    wide = next((each for each in _WIDTHS if each >= channels), _WIDTHS[-1])
+    wide = WIDTHS[channels <= WIDTHS[1]]
     panels = -(-channels // wide)
-    side = min(1 << (panels - 1).bit_length(), _SIDE)
-    tiles = groups * -(-panels // side) * -(-places // (_PLACES * (GROUP // side)))
+    side, tiles = tiling(places, panels)
 
     def packed_weights(array: NDArray[Any]) -> NDArray[Any]:
         """Return [groups, panels, taps * I, wide], zeros behind the last channel, and I zeros."""
@@ -201,8 +218,9 @@ def _convolve(
         packed = np.zeros((groups, panels * wide), np.float32)
         packed[:, :channels] = array.reshape(groups, -1)
         return packed
-    text, a, b = activation_function(activation)
+
     arguments: tuple[Argument, ...] = (
+        *chain.arguments,
         In(0),
         Weights((weights,), ("panels", groups, is_transposed), packed_weights),
         _bias(weights, bias, out_channels, packed_bias, groups),
@@ -211,11 +229,9 @@ def _convolve(
         places,
         *sizes,
         window,
-        a,
-        b,
     )
-    source = program(text, "convolve.cl", GROUP=GROUP, WIDTH=wide)
-    return Launch(source, "convolve", arguments, tiles, groups=True)
+    source = program(chain.text, "tile.cl", "convolve.cl", GROUP=GROUP, WIDTH=wide)
+    return Launch(source, "convolve", arguments, groups * tiles, groups=True)
 
 
 def _bias(

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from armnn.types import (
     LogicalBinaryOperation,
     UnaryOperation,
 )
-from armnn_backend_cl.launches import Argument, In, Launch, Out, Refused, Weights
+from armnn_backend_cl.chains import FUNCTIONS, Chain, Function, Operand, chain_of
+from armnn_backend_cl.launches import In, Launch, Out, Refused, Weights
 from armnn_backend_cl.layers.table import (
     TYPE_NAMES,
     WIDTHS,
@@ -34,7 +35,7 @@ from armnn_backend_cl.layers.table import (
     require,
     shape_of,
 )
-from armnn_backend_cl.views import View, walked
+from armnn_backend_cl.views import View
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -132,33 +133,51 @@ _LOGICAL: Final = {
 }
 
 
-def activation_function(activation: ActivationDescriptor | None) -> tuple[str, float, float]:
-    """Return the function ``activate(x, a, b)`` of a kernel's results, and its ``a`` and ``b``."""
-    expression = "x" if activation is None else ACTIVATIONS[activation.function]
-    text = (
-        "inline float activate(const float x, const float a, const float b) "
-        f"{{ return {expression}; }}\n"
-    )
-    return (text, 0.0, 0.0) if activation is None else (text, activation.a, activation.b)
+def _alone(layer: Layer) -> Sequence[Launch]:
+    """Return the launch of a layer that is a chain of its own."""
+    places = {value: In(place) for place, value in enumerate(layer.inputs) if value is not None}
+    return [launch_of(chain_of([layer], places), layer.output.info)]
 
 
-@lowers("Activation")
-def activation(layer: Layer) -> Sequence[Launch]:
+def launch_of(chain: Chain, info: TensorInfo) -> Launch:
+    """Return the launch of a chain whose results are the elements of a tensor."""
+    arguments = (*chain.arguments, Out(0), info.num_elements)
+    source = program(chain.text, "elementwise.cl")
+    return Launch(source, "elementwise", arguments, info.num_elements)
+
+
+_F = TypeVar("_F", bound=Callable[["Layer"], Function])
+
+
+def function(*layer_types: str) -> Callable[[_F], _F]:
+    """Enter the decorated function into the tables of functions and of layers."""
+
+    def enter(function: _F) -> _F:
+        for name in layer_types:
+            FUNCTIONS[name] = function
+        lowers(*layer_types)(_alone)
+        return function
+
+    return enter
+
+
+@function("Activation")
+def activation(layer: Layer) -> Function:
     """Apply the function of the descriptor."""
     d = cast("ActivationDescriptor", layer.descriptor)
     require(layer, DataType.FLOAT32)
-    return _function(layer, ACTIVATIONS[d.function], [In(0)], d.a, d.b)
+    return _function(layer, ACTIVATIONS[d.function], d.a, d.b)
 
 
-@lowers("Prelu")
-def prelu(layer: Layer) -> Sequence[Launch]:
+@function("Prelu")
+def prelu(layer: Layer) -> Function:
     """Multiply what is not positive by alpha."""
     require(layer, DataType.FLOAT32)
-    return _function(layer, "x > 0 ? x : y * x", [In(0), In(1)])
+    return _function(layer, "x > 0 ? x : y * x")
 
 
-@lowers("ElementwiseBinary", *_BINARY_LAYERS)
-def binary(layer: Layer) -> Sequence[Launch]:
+@function("ElementwiseBinary", *_BINARY_LAYERS)
+def binary(layer: Layer) -> Function:
     """Combine pairs of numbers."""
     require(layer, DataType.FLOAT32)
     d = layer.descriptor
@@ -167,45 +186,45 @@ def binary(layer: Layer) -> Sequence[Launch]:
         if isinstance(d, ElementwiseBinaryDescriptor)
         else _BINARY_LAYERS[str(layer.type)]
     )
-    return _function(layer, _BINARY[operation], [In(0), In(1)])
+    return _function(layer, _BINARY[operation])
 
 
-@lowers("ElementwiseUnary")
-def unary(layer: Layer) -> Sequence[Launch]:
+@function("ElementwiseUnary")
+def unary(layer: Layer) -> Function:
     """Apply the operation of the descriptor."""
     d = cast("ElementwiseUnaryDescriptor", layer.descriptor)
     if d.operation is UnaryOperation.LOGICAL_NOT:
         require(layer, DataType.BOOLEAN)
-        return _function(layer, "!x", [In(0)])
+        return _function(layer, "!x")
     require(layer, DataType.FLOAT32)
-    return _function(layer, _UNARY[d.operation], [In(0)])
+    return _function(layer, _UNARY[d.operation])
 
 
-@lowers("Floor")
-def floor(layer: Layer) -> Sequence[Launch]:
+@function("Floor")
+def floor(layer: Layer) -> Function:
     """Round down."""
     require(layer, DataType.FLOAT32)
-    return _function(layer, "floor(x)", [In(0)])
+    return _function(layer, "floor(x)")
 
 
-@lowers("Comparison")
-def comparison(layer: Layer) -> Sequence[Launch]:
+@function("Comparison")
+def comparison(layer: Layer) -> Function:
     """Compare pairs of numbers."""
     d = cast("ComparisonDescriptor", layer.descriptor)
     require(layer, DataType.FLOAT32, but=["output"])
-    return _function(layer, _COMPARISONS[d.operation], [In(0), In(1)])
+    return _function(layer, _COMPARISONS[d.operation])
 
 
-@lowers("LogicalBinary")
-def logical_binary(layer: Layer) -> Sequence[Launch]:
+@function("LogicalBinary")
+def logical_binary(layer: Layer) -> Function:
     """Combine pairs of truth values."""
     d = cast("LogicalBinaryDescriptor", layer.descriptor)
     require(layer, DataType.BOOLEAN)
-    return _function(layer, _LOGICAL[d.operation], [In(0), In(1)])
+    return _function(layer, _LOGICAL[d.operation])
 
 
-@lowers("Where")
-def where(layer: Layer) -> Sequence[Launch]:
+@function("Where")
+def where(layer: Layer) -> Function:
     """Choose between two tensors; their elements are moved as they are stored."""
     _, x, y = layer.input_infos
     assert x is not None
@@ -215,18 +234,18 @@ def where(layer: Layer) -> Sequence[Launch]:
         raise Refused("the inputs and the output store real values in different steps")
     if made.data_type.bits not in WIDTHS:
         raise Refused(f"the output is {made.data_type.arm_name}, expected at least 8 bits")
-    return _function(layer, "x ? y : z", [In(0), In(1), In(2)], moved=WIDTHS[made.data_type.bits])
+    return _function(layer, "x ? y : z", moved=WIDTHS[made.data_type.bits])
 
 
-@lowers("IsNaN")
-def is_nan(layer: Layer) -> Sequence[Launch]:
+@function("IsNaN")
+def is_nan(layer: Layer) -> Function:
     """Return whether elements are not numbers."""
     require(layer, DataType.FLOAT32, but=["output"])
-    return _function(layer, "isnan(x)", [In(0)])
+    return _function(layer, "isnan(x)")
 
 
-@lowers("BatchNormalization")
-def batch_normalization(layer: Layer) -> Sequence[Launch]:
+@function("BatchNormalization")
+def batch_normalization(layer: Layer) -> Function:
     """Multiply and add numbers of each channel, worked out from its constants."""
     d = cast("BatchNormalizationDescriptor", layer.descriptor)
     require(layer, DataType.FLOAT32)
@@ -248,64 +267,38 @@ def batch_normalization(layer: Layer) -> Sequence[Launch]:
         ("offset", d.eps),
         lambda beta, mean, gamma, variance: beta - mean * (gamma / np.sqrt(variance + eps)),
     )
-    shape = shape_of(layer.input_infos[0])
+    value, shape = layer.inputs[0], shape_of(layer.input_infos[0])
+    assert value is not None
     channel = d.channel_axis % len(shape)
     ones = [1] * (len(shape) - 1 - channel)
     per_channel = View.of([mean.size, *ones]).broadcast(shape)
-    source = program(_text("fma(x, y, z)", ["float"] * 3, "float"), "elementwise.cl", COUNT=3)
-    return [_launch(source, [In(0), factor, offset], [View.of(shape), per_channel, per_channel])]
+    return Function(
+        "fma(x, y, z)",
+        (
+            Operand(value, View.of(shape)),
+            Operand(factor, per_channel),
+            Operand(offset, per_channel),
+        ),
+    )
 
 
 def _function(
-    layer: Layer,
-    expression: str,
-    arguments: Sequence[In],
-    a: float = 0.0,
-    b: float = 0.0,
-    moved: str = "",
-) -> Sequence[Launch]:
-    """Return the launch of a function of the elements of a layer's inputs.
+    layer: Layer, expression: str, a: float = 0.0, b: float = 0.0, moved: str = ""
+) -> Function:
+    """Return a function of the elements of a layer's inputs.
 
     Args:
         layer: The layer.
         expression: The function of ``x``, ``y`` and ``z``, the elements of the inputs.
-        arguments: The inputs.
         a: A parameter of the function.
         b: Another one.
         moved: The type of the output and of all inputs but the first, if these are only moved.
     """
-    infos = [layer.input_infos[each.place] for each in arguments]
     (made,) = layer.output_infos
-    shape = made.static_shape
-    names = [moved if moved and place else _name(info) for place, info in enumerate(infos)]
-    text = _text(expression, names, moved or TYPE_NAMES[made.data_type])
-    views = [View.of(shape_of(info)).broadcast(shape) for info in infos]
-    source = program(text, "elementwise.cl", COUNT=len(arguments))
-    return [_launch(source, arguments, views, a, b)]
-
-
-def _name(info: TensorInfo | None) -> str:
-    assert info is not None
-    return TYPE_NAMES[info.data_type]
-
-
-def _text(expression: str, types: Sequence[str], result: str) -> str:
-    x, y, z = (*types, "int", "int")[:3]
-    return (
-        f"#define X {x}\n#define Y {y}\n#define Z {z}\n#define R {result}\n"
-        "inline R f(const X x, const Y y, const Z z, const float a, const float b) "
-        f"{{ return {expression}; }}\n"
-    )
-
-
-def _launch(
-    source: str,
-    arguments: Sequence[Argument],
-    views: Sequence[View],
-    a: float = 0.0,
-    b: float = 0.0,
-) -> Launch:
-    target = View.of(views[0].shape)
-    sizes, (_, *strides) = walked(target, *views)
-    values = (*arguments, Out(0), target.size, sizes, *strides, float(a), float(b))
-    return Launch(source, "elementwise", values, target.size)
+    operands = []
+    for place, value in enumerate(layer.inputs):
+        assert value is not None
+        view = View.of(value.info.static_shape).broadcast(made.static_shape)
+        name = moved if moved and place else TYPE_NAMES[value.info.data_type]
+        operands.append(Operand(value, view, name))
+    return Function(expression, tuple(operands), moved or TYPE_NAMES[made.data_type], a, b)

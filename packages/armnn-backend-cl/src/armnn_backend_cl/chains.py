@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Functions of elements, and chains of them: what one kernel does to each element it makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from armnn_backend_cl.launches import Argument, Weights
+from armnn_backend_cl.views import View, walked
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor whose elements a function takes.
+
+    Attributes:
+        source: A value of the network, or constants as kernels read them.
+        view: Where its elements are, in the shape of the result.
+        type: The type of an element, in OpenCL C.
+    """
+
+    source: Value | Weights
+    view: View
+    type: str = "float"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a layer does to elements.
+
+    Attributes:
+        expression: The result, made of ``x``, ``y`` and ``z``, elements of the operands, and of
+            ``a`` and ``b``.
+        operands: One to three.
+        type: The type of the result, in OpenCL C.
+        a: A parameter.
+        b: Another one.
+    """
+
+    expression: str
+    operands: tuple[Operand, ...]
+    type: str = "float"
+    a: float = 0.0
+    b: float = 0.0
+
+
+FUNCTIONS: Final[dict[str, Callable[[Layer], Function]]] = {}
+"""Layers that are functions of elements, by the name of the layer type."""
+
+Places: TypeAlias = "Mapping[Value, Argument]"
+"""What a kernel gets for the values that its layers read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Text in front of a kernel, and the arguments in front of its own.
+
+    The text defines ``OPERANDS``, the parameters of the kernel; ``RESULT``, a type; and
+    ``CHAIN(v, i)``, the element ``i`` of the result where ``v`` is that of the kernel.
+    """
+
+    text: str
+    arguments: tuple[Argument, ...]
+
+
+def chain_of(layers: Sequence[Layer], places: Places, start: Value | None = None) -> Chain:
+    """Return the chain of layers that are functions of elements, each after those it reads.
+
+    Args:
+        layers: The results of all have one shape.
+        places: Arguments for the values that others make.
+        start: The value whose elements the kernel itself makes.
+    """
+    known: dict[Value | Weights, str] = {} if start is None else {start: "v"}
+    loaded: dict[Operand, str] = {}
+    declared: list[str] = []
+    given: list[str] = []
+    arguments: list[Argument] = []
+    statements: list[str] = []
+    types = {}
+    result, result_type = "v", "float"
+
+    def element(operand: Operand) -> str:
+        """Return the name of an operand's element."""
+        name = known.get(operand.source) or loaded.get(operand)
+        if name is None:
+            name = loaded[operand] = f"e{len(loaded)}"
+            index, sizes = _index(name, operand.view)
+            source = operand.source
+            arguments.append(source if isinstance(source, Weights) else places[source])
+            arguments.extend(sizes.values())
+            declared.append(f"INPUT({operand.type}, {name})")
+            declared.extend(f"const {_type(size)} {each}" for each, size in sizes.items())
+            given.append(f"AT({name})[{index}]")
+            types[name] = operand.type
+        return name
+
+    for number, layer in enumerate(layers):
+        function = FUNCTIONS[layer.type](layer)
+        names = [element(operand) for operand in function.operands]
+        locals_ = [
+            f"const {operand.type} {letter} = {name};"
+            for letter, operand, name in zip("xyz", function.operands, names, strict=False)
+        ]
+        for letter, value in (("a", function.a), ("b", function.b)):
+            if re.search(rf"\b{letter}\b", function.expression):
+                name = f"{letter}{number}"
+                arguments.append(float(value))
+                declared.append(f"const float {name}")
+                given.append(name)
+                types[name] = "float"
+                locals_.append(f"const float {letter} = {name};")
+        result, result_type = f"v{number}", function.type
+        known[layer.output] = result
+        statements.append(
+            f"  {result_type} {result};\n"
+            f"  {{ {' '.join(locals_)} {result} = {function.expression}; }}\n"
+        )
+    parameters = "".join(f", const {types[name]} {name}" for name in types)
+    text = (
+        f"#define RESULT {result_type}\n"
+        f"#define OPERANDS {''.join(f'{each}, ' for each in declared)}\n"
+        f"#define CHAIN(v, i) chain(v{''.join(f', {each}' for each in given)})\n"
+        f"inline {result_type} chain(const float v{parameters}) {{\n"
+        f"{''.join(statements)}  return {result};\n}}\n"
+    )
+    return Chain(text, tuple(arguments))
+
+
+NO_CHAIN: Final = chain_of((), {})
+"""Elements stay as the kernel makes them."""
+
+
+def _index(name: str, view: View) -> tuple[str, dict[str, int | Sequence[int]]]:
+    """Return where the element of an operand is for element i of the result.
+
+    Returns:
+        The text, and the parameters that it names with their arguments.
+    """
+    sizes, (_, strides) = walked(View.of(view.shape), view)
+    if not any(strides):
+        return "0", {}
+    if sizes[1] == 1 and strides[0] == 1:
+        return "(i)", {}
+    if sizes[2] == 1 and list(strides[:2]) == [1, 0]:
+        return f"(i) % {name}_size", {f"{name}_size": sizes[0]}
+    if sizes[2] == 1 and list(strides[:2]) == [0, 1]:
+        return f"(i) / {name}_size", {f"{name}_size": sizes[0]}
+    return (
+        f"place(i, {name}_sizes, {name}_strides)",
+        {f"{name}_sizes": sizes, f"{name}_strides": strides},
+    )
+
+
+def _type(argument: int | Sequence[int]) -> str:
+    return "int" if isinstance(argument, int) else "int8"

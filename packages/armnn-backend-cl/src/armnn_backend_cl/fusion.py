@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Joining layers: those that one kernel does, and what they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from armnn.backends import Substitution
+from armnn.types import DataType
+from armnn_backend_cl.chains import FUNCTIONS, Chain, Places, chain_of
+from armnn_backend_cl.launches import Argument, In, Launch, Weights
+from armnn_backend_cl.layers.convolution import (
+    convolution2d,
+    depthwise_convolution2d,
+    fully_connected,
+    transpose_convolution2d,
+)
+from armnn_backend_cl.layers.elementwise import launch_of
+from armnn_backend_cl.layers.matmul import batch_mat_mul
+
+if TYPE_CHECKING:
+    from armnn.backends import SubgraphView
+    from armnn.graph import Layer, Value
+
+_HEADS: Final[dict[str, Callable[[Layer, Chain], Sequence[Launch]]]] = {
+    "BatchMatMul": batch_mat_mul,
+    "Convolution2d": convolution2d,
+    "DepthwiseConvolution2d": depthwise_convolution2d,
+    "FullyConnected": fully_connected,
+    "TransposeConvolution2d": transpose_convolution2d,
+}
+"""Layers whose kernels apply a chain of functions to their results."""
+
+_MOST_LAYERS: Final = 16
+"""Of a chain."""
+
+_MOST_READ: Final = 8
+"""Tensors of a chain beside its head's: devices need not pass more than 1024 bytes of arguments."""
+
+
+class Compiled:
+    """The launches of a PreCompiled layer."""
+
+    def __init__(self, launches: Sequence[Launch]) -> None:
+        self.launches = launches
+
+
+def parts_of(view: SubgraphView) -> Iterator[SubgraphView]:
+    """Yield the parts that one kernel does, all layers of a view in one of them.
+
+    The first layer of a part is computed as ever, and the others are functions of the elements that
+    the layers before them in the part make.
+    """
+    left = {layer: place for place, layer in enumerate(view.layers)}
+    for layer in view.layers:
+        if layer in left:
+            part = _grown(layer, left)
+            for each in part:
+                del left[each]
+            yield view.part(*part)
+
+
+def substituted(part: SubgraphView) -> Substitution | None:
+    """Return a PreCompiled layer for a part, None if the layer is better as it is.
+
+    It does not have the weights among its inputs: the device holds them only as kernels read them.
+    """
+    head, *followers = part.layers
+    is_head = head.type in _HEADS
+    if not is_head and not followers:
+        return None
+    read = [value for value in part.inputs if value.constant is None]
+    if not read:
+        return None
+    places: dict[Value, Argument] = {value: In(place) for place, value in enumerate(read)}
+    for value in part.inputs:
+        if value.constant is not None:
+            places[value] = Weights((value.constant,), "as they are", lambda array: array)
+    if is_head:
+        chain = chain_of(followers, places, head.output)
+        launches = [_placed(each, chain, head, places) for each in _HEADS[head.type](head, chain)]
+    else:
+        launches = [launch_of(chain_of(part.layers, places), part.outputs[0].info)]
+    replacement = part.replacement()
+    inside = {
+        value: each.output for each, value in zip(replacement.inputs, part.inputs, strict=True)
+    }
+    (output,) = part.outputs
+    made = replacement.add_pre_compiled(
+        [inside[value] for value in read],
+        num_output_slots=1,
+        outputs=[output.info],
+        name=head.name,
+    )
+    (value,) = made if isinstance(made, Sequence) else (made,)
+    value.producer.compiled = Compiled(launches)
+    replacement.add_output("output", value)
+    return Substitution(part, replacement)
+
+
+def _placed(launch: Launch, chain: Chain, head: Layer, places: Places) -> Launch:
+    """Return the launch of a layer with what a PreCompiled layer has for its inputs."""
+    own = []
+    for argument in launch.arguments[len(chain.arguments) :]:
+        if isinstance(argument, In):
+            value = head.inputs[argument.place]
+            assert value is not None
+            own.append(places[value])
+        else:
+            own.append(argument)
+    return replace(launch, arguments=(*chain.arguments, *own))
+
+
+def _grown(head: Layer, order: Mapping[Layer, int]) -> list[Layer]:
+    """Return a layer and those that can follow it in its kernel.
+
+    Readers are taken in the order of the network; the part ends at the last one behind which a
+    single value is read by others.
+    """
+    if not (head.type in _HEADS or head.type in FUNCTIONS) or not _is_float(head):
+        return [head]
+    part, end = [head], 1
+    shape = head.output.info.static_shape
+    while len(part) < _MOST_LAYERS:
+        readers = [
+            reader
+            for layer in part
+            for reader in layer.output.consumers
+            if reader in order and reader not in part
+        ]
+        fitting = [
+            reader
+            for reader in readers
+            if reader.type in FUNCTIONS
+            and _is_float(reader)
+            and reader.output.info.static_shape == shape
+        ]
+        if not fitting:
+            break
+        part.append(min(fitting, key=order.__getitem__))
+        read = {value for layer in part[1:] for value in layer.inputs}
+        if len(read) - len(part) > _MOST_READ:
+            break
+        is_open = [any(each not in part for each in layer.output.consumers) for layer in part]
+        if is_open[-1] and sum(is_open) == 1:
+            end = len(part)
+    return part[:end]
+
+
+def _is_float(layer: Layer) -> bool:
+    return all(
+        info is None or info.data_type is DataType.FLOAT32
+        for info in (*layer.input_infos, *layer.output_infos)
+    )
