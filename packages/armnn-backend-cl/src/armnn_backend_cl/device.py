@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import threading
 import warnings
+from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import pyopencl as cl
 
-from armnn.backends import Event, MemoryManager, raise_if_stopped
+from armnn.backends import BlobStore, Event, MemoryManager, raise_if_stopped
 from armnn.errors import BackendUnavailableError, ExecutionError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+_log = logging.getLogger(__name__)
 
 GROUP: Final = 64
 """Work items of a group, of every kernel.
@@ -47,7 +51,7 @@ class Device:
         self.device = device
         self.context = cl.Context([device])
         self.alignment = max(int(device.mem_base_addr_align) // 8, 64)
-        self._programs: dict[str, cl.Program] = {}
+        self._programs: dict[str, Program] = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -61,10 +65,12 @@ class Device:
         """The version of the driver, and of the OpenCL that the device has."""
         return f"{self.device.driver_version.strip()}, {self.device.version.strip()}"
 
-    def kernel(self, source: str, name: str) -> cl.Kernel:
-        """Return a new kernel of a program, which is built once.
+    def program(self, source: str, blobs: BlobStore | None = None) -> Program:
+        """Return a program, which is built once, or kept by an earlier process.
 
-        A kernel holds its arguments, so each bound step has one of its own.
+        Args:
+            source: Its text.
+            blobs: Where programs are kept.
 
         Raises:
             ExecutionError: The driver does not build the program, or the process was forked.
@@ -73,17 +79,8 @@ class Device:
         with self._lock:
             program = self._programs.get(source)
             if program is None:
-                try:
-                    with warnings.catch_warnings():  # drivers say that they built it, too
-                        warnings.simplefilter("ignore", cl.CompilerWarning)
-                        program = cl.Program(self.context, source).build(["-cl-std=CL1.2"])
-                except cl.Error as error:
-                    raise ExecutionError(
-                        f"the OpenCL driver of {self.name} does not build the kernel {name!r}: "
-                        f"{error}"
-                    ) from error
-                self._programs[source] = program
-        return cl.Kernel(program, name)
+                program = self._programs[source] = Program(self, source, blobs)
+        return program
 
     def check_process(self) -> None:
         """Raise if this is a forked child: drivers hang or crash there.
@@ -97,6 +94,85 @@ class Device:
                 "driver survives a fork: start processes by multiprocessing's 'spawn', or load the "
                 "model in the child only"
             )
+
+
+class Program:
+    """A program of a device.
+
+    Drivers finish a kernel when it runs for the first time, so a binary is kept after that.
+    """
+
+    def __init__(self, device: Device, source: str, blobs: BlobStore | None) -> None:
+        self._device, self._blobs = device, blobs
+        self._warm: set[str] = set()
+        self._lock = threading.Lock()
+        digest = sha256(source.encode()).hexdigest()
+        self._key = f"{_FORMAT} of {device.name}, {device.driver}: {' '.join(_OPTIONS)}, {digest}"
+        kept = None if blobs is None else blobs.get(self._key)
+        if kept is not None and kept.startswith(_FAILED):
+            reason = kept.removeprefix(_FAILED).decode(errors="replace")
+            raise ExecutionError(
+                f"{reason} (as an earlier process found, and kept in {blobs}: empty that folder to "
+                "let the driver try again)"
+            )
+        self._built = self._restored(kept) or self._from_source(source)
+
+    def kernel(self, name: str) -> cl.Kernel:
+        """Return a new kernel; it holds its arguments, so each bound step has one of its own."""
+        return cl.Kernel(self._built, name)
+
+    def is_warm(self, name: str) -> bool:
+        """Return whether a kernel ran before, in this process or as the binary was kept."""
+        return name in self._warm
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Keep the binary, as kernels have run for the first time."""
+        with self._lock:
+            if self._warm.issuperset(names):
+                return
+            self._warm.update(names)
+            if self._blobs is not None:
+                binary: bytes = self._built.get_info(cl.program_info.BINARIES)[0]  # type: ignore[index]  # typed as object
+                head = ",".join(sorted(self._warm)).encode()
+                self._blobs.put(self._key, _BUILT + head + b"\0" + binary)
+
+    def _restored(self, kept: bytes | None) -> cl.Program | None:
+        """Return the program of a kept binary, None if the driver does not take it."""
+        if kept is None or not kept.startswith(_BUILT):
+            return None
+        names, _, binary = kept.removeprefix(_BUILT).partition(b"\0")
+        device = self._device
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                made = cl.Program(device.context, [device.device], [binary])
+                made.build(_OPTIONS)
+        except cl.Error as error:
+            _log.warning("%s does not take a kept program: %s", device.name, error)
+            return None
+        self._warm.update(names.decode().split(","))
+        return made
+
+    def _from_source(self, source: str) -> cl.Program:
+        device = self._device
+        try:
+            with warnings.catch_warnings():  # drivers say that they built it, too
+                warnings.simplefilter("ignore")
+                made = cl.Program(device.context, source)
+                made.get_info(cl.program_info.NUM_DEVICES)  # so pyopencl's own cache is not used
+                made.build(_OPTIONS)
+        except cl.Error as error:
+            reason = f"the OpenCL driver of {device.name} does not build a program: {error}"
+            if self._blobs is not None and error.code == cl.status_code.BUILD_PROGRAM_FAILURE:
+                self._blobs.put(self._key, _FAILED + reason.encode())
+            raise ExecutionError(reason) from error
+        return made
+
+
+_OPTIONS: Final = ("-cl-std=CL1.2",)
+_FORMAT: Final = "program 1"
+_BUILT: Final = b"built\0"
+_FAILED: Final = b"failed\0"
 
 
 class QueueEvent(Event):
@@ -154,12 +230,28 @@ class Queue(MemoryManager):
         self.device = device
         self.commands = cl.CommandQueue(device.context, device.device)
         self.last: cl.Event | None = None
+        self._cold: dict[Program, set[str]] = {}
 
     def acquire(self) -> None:
         """Do nothing: blocks stay where they are between runs."""
 
     def release(self) -> None:
-        """Do nothing, as above."""
+        """Keep programs whose kernels have run for the first time."""
+        if self._cold and self.last is not None and QueueEvent(self.device, self.last).is_done:
+            while self._cold:
+                program, names = self._cold.popitem()
+                program.keep(names)
+
+    def kernel(self, source: str, name: str, blobs: BlobStore | None) -> cl.Kernel:
+        """Return a new kernel that this queue is to run.
+
+        Raises:
+            ExecutionError: See :meth:`Device.program`.
+        """
+        program = self.device.program(source, blobs)
+        if not program.is_warm(name):
+            self._cold.setdefault(program, set()).add(name)
+        return program.kernel(name)
 
     def event(self) -> QueueEvent | None:
         """Return the event of what was enqueued so far, None before the first command."""

@@ -95,11 +95,11 @@ class LaunchingWorkload(Workload):
     Args:
         device: The device.
         launches: In order.
-        model: Packed weights are shared there.
+        model: Packed weights are shared there, and it says where programs are kept.
     """
 
     def __init__(self, device: Device, launches: Sequence[Launch], model: ModelContext) -> None:
-        self._device = device
+        self._blobs = model.blobs
         self._launches = [launch for launch in launches if launch.items]
         self._packed: dict[Weights, _Packed] = {}
         for launch in self._launches:
@@ -118,7 +118,7 @@ class LaunchingWorkload(Workload):
         local = (GROUP,)
         bound = []
         for launch in self._launches:
-            kernel = self._device.kernel(launch.source, launch.kernel)
+            kernel = queue.kernel(launch.source, launch.kernel, self._blobs)
             for place, value in enumerate(self._values(launch, read, made)):
                 kernel.set_arg(place, value)
             groups = launch.items if launch.groups else -(-launch.items // GROUP)

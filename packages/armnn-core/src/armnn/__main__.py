@@ -6,9 +6,10 @@ from __future__ import annotations
 import sys
 
 from armnn.__about__ import __version__
-from armnn.backends.worker.worker import serve_standard_streams
+from armnn.backends.worker.worker import serve_socket, serve_standard_streams
 from armnn.errors import ArmnnError
 from armnn.installing import import_tool
+from armnn.storage.blobs import Blobs
 from armnn_backend_api import BACKEND_API_VERSION
 
 
@@ -17,11 +18,25 @@ def version() -> str:
     return f"armnn-core {__version__} (Backend API {BACKEND_API_VERSION})"
 
 
+def serve() -> None:
+    """Serve a backend over standard input and output, as ``worker`` says.
+
+    Raises:
+        InvalidArgumentError: Standard input is a terminal.
+    """
+    serve_standard_streams(Blobs)
+
+
+def serve_isolated(descriptor: int) -> None:
+    """Serve a backend to the process that isolates it, over a socket."""
+    serve_socket(descriptor, Blobs)
+
+
 def main() -> int:
     """Run ``worker``, ``--version`` or a command of armnn-tools; return the exit code."""
     try:
         if sys.argv[1:] == ["worker"]:
-            serve_standard_streams()
+            serve()
             return 0
         if sys.argv[1:] == ["--version"]:
             print(version())

@@ -10,6 +10,7 @@ from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
 from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
 
 if TYPE_CHECKING:
+    from armnn.backends.cache import BlobStore
     from armnn.backends.contract import (
         SUPPORTED,
         Backend,
@@ -48,6 +49,7 @@ else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
+            "cache": "BlobStore",
             "contract": "SUPPORTED Backend BackendContext Capability Event ModelContext "
             "OptimizationViews ProfilingContext ProfilingSink Step SubgraphView Substitution "
             "Support Workload raise_if_stopped",
@@ -79,6 +81,7 @@ __all__ = [
     "BackendSource",
     "BackendState",
     "BackendVersion",
+    "BlobStore",
     "Capability",
     "CreationOptions",
     "Event",

@@ -103,6 +103,32 @@ class ProgramCache(ABC):
         """Record the outcome for an entry in log and profile."""
 
 
+class BlobStore(ABC):
+    """Keeps blobs of a backend from one process to the next, as :attr:`ModelContext.blobs`.
+
+    Binaries of kernels, measured sizes, builds that failed: what takes long to find out about a
+    device, and is found out again if it is not there. Since Backend API 1.3.
+    """
+
+    @abstractmethod
+    def get(self, key: str) -> bytes | None:
+        """Return the blob that was kept under a key, None without one.
+
+        It is whole and was kept under this key: anything else is ignored, with a line in the log.
+
+        Args:
+            key: All that the blob depends on: device, driver and version, what the code is made of,
+                and the format of the blob. The host adds the backend's id.
+        """
+
+    @abstractmethod
+    def put(self, key: str, blob: bytes) -> None:
+        """Keep a blob, whole or not at all; the last one under a key stays.
+
+        A folder that cannot be written to is only logged.
+        """
+
+
 class Program(ABC):
     """What a backend compiled: it stands in the place of layers.
 

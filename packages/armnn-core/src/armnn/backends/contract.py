@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.arguments import closest, shown, text
-from armnn.backends.cache import Program, ProgramCache
+from armnn.backends.cache import BlobStore, Program, ProgramCache
 from armnn.backends.memory import (
     HOST_SOURCES,
     Allocator,
@@ -464,12 +464,16 @@ class ModelContext:
         quantized_arithmetic: How the network's quantised layers round; a backend may ignore it.
         cache: Where compiled programs may be kept from one process to the next, if the caller
             named a folder.
+        blobs: Where binaries of kernels and the like may be kept from one process to the next, in
+            that folder or the user's; None where nothing is, as in the conformance kit. Since
+            Backend API 1.3.
     """
 
     def __init__(self, options: Mapping[str, OptionValue]) -> None:
         self.options = dict(options)
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.cache: ProgramCache | None = None
+        self.blobs: BlobStore | None = None
         self._shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self._lock = threading.RLock()
 

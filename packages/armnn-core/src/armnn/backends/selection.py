@@ -124,7 +124,7 @@ VARIABLES: Final = {
     f"{BOARD_VARIABLE}NAME": "the command of the board NAME",
     "HOME": "where the user's settings and caches are, if the two below are not set",
     "XDG_CONFIG_HOME": "where the lock file and measurements are",
-    "XDG_CACHE_HOME": "where verdicts, crashes and probes of dynamic backends are remembered",
+    "XDG_CACHE_HOME": "where verdicts, crashes, probes and blobs of backends are kept",
     "LD_LIBRARY_PATH": "where the dynamic linker finds the libraries of backends",
 }
 """What each variable of the environment says that armnn itself reads."""

@@ -31,6 +31,7 @@ from armnn.installing import REFERENCE
 from armnn.optimizer.participants import Candidate, Participants
 from armnn.runtime.closing import Closing
 from armnn.runtime.request import OptimizationRequest
+from armnn.storage.blobs import Blobs
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class BackendsInUse:
         participants = self._join(chosen, named, skipped, request, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
+            candidate.model.blobs = Blobs(candidate.id, request.cache_dir)
         if network is not None:
             participants.compute_as(network.quantized_arithmetic)
         return participants

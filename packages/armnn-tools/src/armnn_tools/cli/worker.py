@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from armnn.backends.worker.worker import serve_standard_streams
+from armnn.__main__ import serve
 from armnn.installing import FAST, REFERENCE
 
 _EXAMPLES = f"""\
@@ -37,5 +37,5 @@ def work(arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the command h
     Raises:
         InvalidArgumentError: Standard input is a terminal.
     """
-    serve_standard_streams()
+    serve()
     return 0

@@ -625,7 +625,7 @@ def _started(recipe: Recipe, undo: contextlib.ExitStack) -> tuple[Child, Transpo
                 number = theirs.fileno()
                 child = undo.enter_context(
                     Child(
-                        PythonCall("armnn.backends.worker.worker:serve_socket", [number]),
+                        PythonCall("armnn.__main__:serve_isolated", [number]),
                         bounds,
                         stdout=_standard_error(undo),
                         descriptors=[number],

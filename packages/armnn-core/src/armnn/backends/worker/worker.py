@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from armnn.backends import (
     ArrayHandle,
     Backend,
     BackendRegistry,
+    BlobStore,
     Capability,
     CreationOptions,
     MemoryManager,
@@ -69,6 +70,9 @@ from armnn.graph import Layer, Value
 from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
 from armnn_backend_api.files import FileState, change_in
+
+Stores: TypeAlias = Callable[[str], BlobStore]
+"""Makes the store of the blobs of a backend, by its id."""
 
 PROGRAMS_FROM: Final = 1 << 40
 """The numbers of programs, which the worker gives; the host's are smaller."""
@@ -118,10 +122,14 @@ class Served:
     Args:
         backend: The backend.
         descriptors: Where the descriptors of the next requests are found, in their order.
+        store: Where the backend keeps blobs.
     """
 
-    def __init__(self, backend: Backend, descriptors: list[int]) -> None:
+    def __init__(
+        self, backend: Backend, descriptors: list[int], store: BlobStore | None = None
+    ) -> None:
         self.backend = backend
+        self._store = store
         self._descriptors = descriptors
         self._objects: dict[int, Any] = {}
         self._numbers = itertools.count(PROGRAMS_FROM)
@@ -209,6 +217,7 @@ class Served:
         number, options = self._new(request), mapping(request.get("options"))
         model = self.backend.create_model_context(options)
         check_answer(self.backend.id, "create_model_context", model)
+        model.blobs = self._store
         self._objects[number] = model
         return Answer()
 
@@ -512,14 +521,14 @@ def _variable_infos(layer: Layer) -> list[TensorInfo]:
     return [value.info for value in layer.inputs if value is not None and value.constant is None]
 
 
-def serve_socket(descriptor: int) -> None:
+def serve_socket(descriptor: int, stores: Stores | None = None) -> None:
     """Serve the host at the other end of a socket."""
     own = _moved(descriptor)
     _watch_faults()
-    serve(Transport(own, own))
+    serve(Transport(own, own), stores)
 
 
-def serve_standard_streams() -> None:
+def serve_standard_streams(stores: Stores | None = None) -> None:
     """Serve the host at standard input and output.
 
     What the backend prints goes to standard error.
@@ -538,11 +547,16 @@ def serve_standard_streams() -> None:
     os.close(nothing)
     os.dup2(2, 1)
     _watch_faults()
-    serve(Transport(reading, writing))
+    serve(Transport(reading, writing), stores)
 
 
-def serve(transport: Transport) -> None:
-    """Answer requests until the host has gone."""
+def serve(transport: Transport, stores: Stores | None = None) -> None:
+    """Answer requests until the host has gone.
+
+    Args:
+        transport: To the host.
+        stores: Makes the store of the backend's blobs, by its id.
+    """
     served: Served | None = None
     try:
         while True:
@@ -551,7 +565,7 @@ def serve(transport: Transport) -> None:
                 raise ProtocolError(f"got a frame of kind {request.kind.name}, expected a request")
             try:
                 if served is None:
-                    served, answer = _greeted(request.document, transport)
+                    served, answer = _greeted(request.document, transport, stores)
                 else:
                     answer = served.answer(request.document, request.blobs)
                 blobs = [protocol.blob_of(each) for each in answer.arrays]
@@ -566,7 +580,9 @@ def serve(transport: Transport) -> None:
         sys.exit(f"armnn worker: {error}")
 
 
-def _greeted(request: Mapping[str, Any], transport: Transport) -> tuple[Served, Answer]:
+def _greeted(
+    request: Mapping[str, Any], transport: Transport, stores: Stores | None
+) -> tuple[Served, Answer]:
     """Load the backend that a host asks for.
 
     Raises:
@@ -584,7 +600,8 @@ def _greeted(request: Mapping[str, Any], transport: Transport) -> tuple[Served, 
         "core": __version__,
         "pid": os.getpid(),
     }
-    return Served(backend, transport.received), Answer(document)
+    store = None if stores is None else stores(backend.id)
+    return Served(backend, transport.received, store), Answer(document)
 
 
 def _check_unchanged(examined: Any) -> None:
