@@ -221,6 +221,12 @@ class QueuedHandle(TensorHandle):
     def written(self) -> QueueEvent:
         return self._device.event()
 
+    def as_buffer(self) -> armnn.Buffer:
+        whole = armnn.Buffer(
+            QUEUED_DEVICE, self._buffer.size, self._buffer, data=self._buffer.number
+        )
+        return whole.tensor(self.info, self._offset)
+
     def copy_from(self, array: NDArray[Any]) -> None:
         self._device.finish()  # a kernel may still read what is there
         self._device.counts.uploads += 1

@@ -271,7 +271,8 @@ class ComputedHandle(TensorHandle):
 class MemoryManager(ABC):
     """Owns the memory of a backend's handles (``IMemoryManager``).
 
-    One per execution context. The runtime calls :meth:`acquire` before a run and :meth:`release`
+    One per execution context; those of a stream whose states are on the device, of which one runs
+    at a time, share one. The runtime calls :meth:`acquire` before a run and :meth:`release`
     after it; a manager may give its memory away in between.
     """
 

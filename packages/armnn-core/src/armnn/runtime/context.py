@@ -16,6 +16,7 @@ from armnn.arguments import shown
 from armnn.backends import (
     Allocator,
     ArrayHandle,
+    Event,
     HostAllocator,
     MemoryManager,
     OptionValue,
@@ -28,6 +29,7 @@ from armnn.backends import (
 from armnn.backends.calling import call
 from armnn.backends.contract import RunControl, controlled
 from armnn.backends.memory import PlacedHandle
+from armnn.buffer import Buffer
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn.optimizer.plan import Plan, PlannedLayer
 from armnn.runtime.closing import Closing
@@ -54,12 +56,83 @@ class Binding:
         outputs: The memory that each output is written to.
         free: The inputs and outputs that may have other arrays instead.
         chosen: The arrays that these have, if they are other ones, once the context is made.
+        managers: The memory managers, by backend id, that the context shares with others which
+            stand on the same states and of which one runs at a time; None for some of its own.
     """
 
     inputs: Mapping[str, TensorHandle]
     outputs: Mapping[str, TensorHandle]
     free: frozenset[str] = frozenset()
     chosen: dict[str, NDArray[Any]] = field(default_factory=dict)
+    managers: Mapping[str, MemoryManager] | None = None
+
+
+class KeptHandle(TensorHandle):
+    """A state in the memory of the backend that reads and writes it.
+
+    Attributes:
+        factory: The id of the factory that made it.
+        tensor: The tensor, which belongs to no context; each context has a handle of its own on it.
+        owner: The backend in whose queue it is written and copied.
+    """
+
+    def __init__(
+        self, factory: str, tensor: TensorHandle, owner: str, ordered: TensorHandle
+    ) -> None:
+        """Keep a tensor.
+
+        Args:
+            factory: See the attribute.
+            tensor: See there.
+            owner: See there.
+            ordered: The handle on it in the owner's queue.
+        """
+        self.info = tensor.info
+        self.factory = factory
+        self.tensor = tensor
+        self.owner = owner
+        self._ordered = ordered
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape, as an array has one."""
+        return self.info.static_shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of its elements."""
+        return self.info.data_type.numpy_dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self.info.size_bytes
+
+    def map(self) -> NDArray[Any]:
+        """Return a copy, or the memory where the host reaches it."""
+        return self._ordered.map()
+
+    def unmap(self) -> None:
+        """End a :meth:`map`."""
+        self._ordered.unmap()
+
+    def copy_from(self, array: NDArray[Any]) -> None:
+        """Copy an array into the state, after what was enqueued."""
+        self._ordered.copy_from(array)
+
+    def copy_to(self, array: NDArray[Any]) -> None:
+        """Copy the state into an array, after what was enqueued."""
+        self._ordered.copy_to(array)
+
+    def written(self) -> Event | None:
+        """Return the event of what its owner has to do with it."""
+        return self._ordered.written()
+
+    def as_buffer(self) -> Buffer:
+        """Return its memory."""
+        buffer = self.tensor.as_buffer()
+        assert buffer is not None, "no other tensor is kept"
+        return buffer
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)
@@ -276,15 +349,15 @@ class Context:
 
     def _acquired(self) -> AbstractContextManager[object]:
         """Return the memory of all backends, acquired for a run."""
-        return _acquired(self._managers) if self._managers else _NOTHING
+        return acquired(self._managers) if self._managers else _NOTHING
 
 
 _NOTHING: Final = nullcontext()
 
 
 @contextmanager
-def _acquired(managers: Mapping[str, MemoryManager]) -> Iterator[None]:
-    """Acquire the memory of backends for a run; errors name the backend."""
+def acquired(managers: Mapping[str, MemoryManager]) -> Iterator[None]:
+    """Acquire the memory of backends for a run or a copy; errors name the backend."""
     with ExitStack() as stack:
         for backend_id, manager in managers.items():
             call(backend_id, manager, "acquire")

@@ -40,6 +40,7 @@ from armnn.backends.memory import (
     HOST_FACTORY_ID,
     HOST_SOURCES,
     ComputedHandle,
+    ForeignHandle,
     address_of,
     allocated,
     handle_at,
@@ -48,7 +49,7 @@ from armnn.buffer import HOST, Device, overlap, unreachable
 from armnn.errors import BackendError, ExecutionError, MemoryImportError
 from armnn.optimizer.plan import CARRIERS, Observation, Plan, PlannedLayer, PlannedTensor
 from armnn.runtime.closing import Closing
-from armnn.runtime.context import Binding, Context
+from armnn.runtime.context import Binding, Context, KeptHandle
 from armnn.runtime.planner import Block, Layout, lifetimes, single_axis_priority_list
 from armnn.types import MemorySource
 
@@ -239,7 +240,7 @@ class LoadedPlan:
             except IndexError:
                 pass  # another thread was faster
         self._idle_memory.make_room(self, self.context_bytes)
-        return self._context(None, _Direct(self._managers()))
+        return self._context(None, _Direct(self.managers()))
 
     def release(self, context: Context) -> None:
         """Take a context back after a run."""
@@ -258,6 +259,35 @@ class LoadedPlan:
         context = self._context(binding, direct)
         chosen = binding.chosen
         return context, {name: why for name, why in direct.copied.items() if name not in chosen}
+
+    def kept(
+        self, name: str, output: str, count: int, managers: Mapping[str, MemoryManager]
+    ) -> list[KeptHandle]:
+        """Return new tensors for a state in the memory of the backends that read and write it.
+
+        There are none where one of them is in the host's memory, they are in two kinds of memory,
+        or contexts of these managers cannot stand on such tensors: then the host keeps the state.
+
+        Args:
+            name: The input.
+            output: The output that is its next value.
+            count: How many tensors it takes.
+            managers: Those of all contexts that will stand on them.
+        """
+        read, made = self.plan.inputs[name], self.plan.outputs[output]
+        if made is None or made.factory != read.factory or _is_at_rest(read) or _is_at_rest(made):
+            return []
+        found: list[KeptHandle] = []
+        for _ in range(count):
+            tensor = self._created(read, None)
+            if tensor.as_buffer() is None:
+                return []
+            kept = KeptHandle(read.factory, tensor, made.owner, tensor)
+            reader, writer = (self._on(each, kept, managers) for each in (read, made))
+            if isinstance(reader, str) or isinstance(writer, str):
+                return []
+            found.append(KeptHandle(read.factory, tensor, made.owner, writer))
+        return found
 
     def imports(self, name: str, source: MemorySource) -> bool:
         """Return whether an input or output imports from a source.
@@ -482,6 +512,11 @@ class LoadedPlan:
     ) -> TensorHandle | str:
         """Return a tensor's handle on a caller's memory, or why its backend cannot use that."""
         owner = tensor.owner or "the host"
+        if isinstance(given, KeptHandle):
+            is_same = given.factory == tensor.factory
+            if is_same and tensor.owner not in managers:  # no context has a queue of its own
+                return given.tensor
+            given = given.tensor
         device = HOST if isinstance(given, ArrayHandle) else _device_of(given)
         if _is_in_arena(tensor):
             if device == HOST and given.memory_source in HOST_SOURCES:
@@ -501,7 +536,7 @@ class LoadedPlan:
         the last step that reads the input is before the step that writes the output, or if its
         layer writes only what changes there.
         """
-        direct = _Direct(self._managers())
+        direct = _Direct(self.managers() if binding.managers is None else binding.managers)
         read: dict[PlannedTensor, TensorHandle] = {}
         passed_on: dict[PlannedTensor, str] = {}
         for name, tensor in self.plan.inputs.items():
@@ -518,7 +553,7 @@ class LoadedPlan:
             replaced = self.plan.inputs.get(self.plan.in_place.get(name, ""))
             others = {each: at for each, at in read.items() if each is not replaced}
             why = self._why_apart(made, given, others, passed_on)
-            if why and _device_of(given) != HOST:
+            if why and isinstance(given, ForeignHandle) and _device_of(given) != HOST:
                 raise MemoryImportError(
                     f"the output {name!r} cannot be written on {_device_of(given)}, as {why}: give "
                     "it memory of its own, or of the host"
@@ -605,8 +640,8 @@ class LoadedPlan:
             submit,
         )
 
-    def _managers(self) -> dict[str, MemoryManager]:
-        """Return the memory managers of one context, by backend id."""
+    def managers(self) -> dict[str, MemoryManager]:
+        """Return new memory managers for one context, by backend id."""
         managers: dict[str, MemoryManager] = {}
         for backend_id, candidate in self._candidates.items():
             backend = candidate.backend
@@ -648,8 +683,9 @@ class LoadedPlan:
         step: Step = call(owner, workload, method, inputs, outputs, *beside, about=layer)
         step = blamed(step, layer.backend, layer.name)
         if layer in self._waits:
-            others = {tensor: handles[tensor] for tensor in self._waits[layer]}
-            step = _after(others, managers.get(layer.backend), step)
+            manager = managers.get(layer.backend)
+            waits = [_waiting(each.owner, handles[each], manager) for each in self._waits[layer]]
+            step = _after(waits, step)
         if self._watch is not None and layer.layer is not None:
             step = _watched(step, partial(self._watch, layer.layer, outputs))
         return step
@@ -693,24 +729,40 @@ class LoadedPlan:
         direct: _Direct,
         handles: Handles,
     ) -> list[tuple[PlannedLayer, Step]]:
-        """Return steps between copies from a caller's arrays and to them."""
+        """Return steps between copies from a caller's arrays and to them.
+
+        Where a queue that does not own a kept state uses it, that comes after the owner's work so
+        far, and the owner's further work after it.
+        """
+        managers = direct.managers
         before: list[tuple[PlannedLayer, Step]] = []
-        for name, tensor in self.plan.inputs.items():
-            if name not in direct.inputs and name not in binding.chosen:
-                layer = PlannedLayer(name, "Input", "", (), (tensor,))
-                array = binding.inputs[name].map()
-                before.append((layer, partial(handles[tensor].copy_from, array)))
         after: list[tuple[PlannedLayer, Step]] = []
+        for name, tensor in self.plan.inputs.items():
+            layer, given = PlannedLayer(name, "Input", "", (), (tensor,)), binding.inputs[name]
+            if name not in direct.inputs and name not in binding.chosen:
+                before.append((layer, _copying(given, handles[tensor])))
+            elif isinstance(given, KeptHandle) and given.owner != tensor.owner:
+                waits, goes_on = managers.get(tensor.owner), managers.get(given.owner)
+                before.append((layer, _waiting(given.owner, given, waits)))
+                after.append((layer, _waiting(tensor.owner, handles[tensor], goes_on)))
         for name, made in self.plan.outputs.items():
             if made is None or name in binding.chosen:
                 continue
-            layer = PlannedLayer(name, "Output", "", (made,), ())
+            layer, given = PlannedLayer(name, "Output", "", (made,), ()), binding.outputs[name]
             if name not in direct.outputs:
-                array = binding.outputs[name].map()
-                after.append((layer, partial(handles[made].copy_to, array)))
+                after.append((layer, _copying(handles[made], given)))
+            elif isinstance(given, KeptHandle) and given.owner == made.owner:
+                continue  # the next run is behind this one in the same queue
             elif not isinstance(handles[made], ArrayHandle):
                 after.append((layer, partial(_wait_on_host, made.owner, handles[made])))
         return [*before, *steps, *after]
+
+
+def _copying(source: TensorHandle, target: TensorHandle) -> Step:
+    """Return a step that copies a tensor into another one."""
+    if isinstance(source, ArrayHandle):
+        return partial(target.copy_from, source.map())
+    return CopyWorkload().bind([source], [target])
 
 
 def _copied(what: str, given: TensorHandle, tensor: PlannedTensor | None, why: str) -> str:
@@ -719,7 +771,7 @@ def _copied(what: str, given: TensorHandle, tensor: PlannedTensor | None, why: s
     Raises:
         MemoryImportError: It cannot.
     """
-    device = _device_of(given)
+    device = _device_of(given) if isinstance(given, ForeignHandle) else HOST
     if device == HOST:
         return why
     raise MemoryImportError(unreachable(what, device, [tensor.owner] if tensor else []))
@@ -906,25 +958,31 @@ def _is_at_rest(tensor: PlannedTensor) -> bool:
     return tensor.factory == HOST_FACTORY_ID or tensor.constant is not None
 
 
-def _after(
-    others: Mapping[PlannedTensor, TensorHandle], manager: MemoryManager | None, step: Step
-) -> Step:
-    """Return a step that comes after the work on tensors of other queues.
+def _waiting(owner: str, handle: TensorHandle, manager: MemoryManager | None) -> Step:
+    """Return a step that lets a queue wait for the work that another one has on a tensor.
 
     Args:
-        others: The tensors.
-        manager: The queue of the step, which waits; without one the host does.
-        step: The step.
+        owner: The backend of the other queue.
+        handle: The tensor.
+        manager: The queue that waits; without one the host does.
     """
+    if manager is None:
+        return partial(_wait_on_host, owner, handle)
+
+    def wait() -> None:
+        event: Event | None = call(owner, handle, "written")
+        if event is not None:
+            manager.wait_for(event)
+
+    return wait
+
+
+def _after(waits: Sequence[Step], step: Step) -> Step:
+    """Return a step that first waits."""
 
     def run() -> None:
-        for tensor, handle in others.items():
-            if manager is None:
-                _wait_on_host(tensor.owner, handle)
-                continue
-            event: Event | None = call(tensor.owner, handle, "written")
-            if event is not None:
-                manager.wait_for(event)
+        for wait in waits:
+            wait()
         step()
 
     return run

@@ -29,16 +29,21 @@ from armnn.graph.aliases import Aliased, Aliases
 from armnn.graph.initial_values import initial_value
 from armnn.optimizer.plan import Cache, Count, write_count
 from armnn.quantization import dequantize
-from armnn.runtime.context import check_shapes
+from armnn.runtime.context import KeptHandle, acquired, check_shapes
 from armnn.runtime.steps import Targets, filling
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 
 if TYPE_CHECKING:
-    from armnn.backends import ProfilingSink
+    from armnn.backends import MemoryManager, ProfilingSink
     from armnn.backends.contract import CancelToken, RunControl
+    from armnn.buffer import Buffer
     from armnn.runtime.calls.binding import BoundCall
     from armnn.runtime.calls.tasks import RunTask
+    from armnn.runtime.engine import LoadedPlan
     from armnn.runtime.loaded_network import LoadedNetwork
+
+State: TypeAlias = "NDArray[Any] | KeptHandle"
+"""A state in memory of the host, or in that of the backend that reads and writes it."""
 
 States: TypeAlias = "Mapping[str, str] | str | None"
 """What a caller declares: the input that each output is the next value of, or "auto"."""
@@ -231,7 +236,7 @@ def _unlike(
 
 def check_next_values(
     pairs: Mapping[str, str],
-    values: Mapping[str, NDArray[Any]],
+    values: Mapping[str, State],
     inputs: Mapping[str, TensorInfo],
     outputs: Mapping[str, TensorInfo],
     shapes: Mapping[str, tuple[int, ...]],
@@ -249,7 +254,7 @@ def check_next_values(
             )
 
 
-# -- the arrays of a stream ------------------------------------------------------------------------
+# -- the states of a stream ------------------------------------------------------------------------
 
 
 class MakeArrays(Protocol):
@@ -283,10 +288,13 @@ def made_here(
 class StateMemory:
     """The states of one stream: what its calls read and write.
 
+    They begin as arrays of the host. The first plan that stands on them brings each into the memory
+    of the backend that reads and writes it, if that has memory of its own (:meth:`place`).
+
     Attributes:
         pairs: The output that is the next value of each state, by input.
-        sides: The arrays by input, twice: a call reads those of one side and writes those of the
-            other. A cache, of which a call writes some rows only, is one array on both.
+        sides: The states by input, twice: a call reads those of one side and writes those of the
+            other. A cache, of which a call writes some rows only, is the same one on both.
         side: The side that the next call reads.
         other: The side after each one.
         lock: Is taken by the call that runs: one thread at a time is in a stream.
@@ -297,6 +305,9 @@ class StateMemory:
         length: How many of them are valid.
         copied_bytes: The bytes of states that calls have copied so far: of a cache in place those
             of the rows that were added, of a state whose two arrays take turns none.
+        managers: The memory managers, by backend id, of all contexts that stand on states in the
+            memory of backends: as calls of a stream run one by one, one queue orders what they do.
+            None where all states are the host's.
         is_shared: Whether other processes use the arrays where they are. Of these only caches that
             fill up are in place: if such a process ends, the rows before are still there.
     """
@@ -333,11 +344,13 @@ class StateMemory:
         twice = [name for name in initial if name not in self.caches]
         every = [*kinds.values(), *(kinds[name] for name in twice)]
         arrays = self._make_arrays(every) if every else []
-        first = dict(zip(kinds, arrays, strict=False))
+        first: dict[str, State] = dict(zip(kinds, arrays, strict=False))
         again = first | dict(zip(twice, arrays[len(kinds) :], strict=True))
         takes_turns = len(pairs) > len(self.caches)
         self.sides = (first, again) if takes_turns else (first,)
         self.side = 0
+        self.managers: Mapping[str, MemoryManager] | None = None
+        self._is_placed = self.is_shared  # workers map arrays of the host
         self.other = (1, 0) if takes_turns else (0,)
         self.lock = threading.Lock() if lock is None else lock
         self.length = 0
@@ -364,20 +377,95 @@ class StateMemory:
         }
         for name, array in self._initial.items():
             if array.any():  # else its memory is not touched before it is used
-                self.read[name][...] = array
+                self.write(name, array)
+
+    def place(self, plan: LoadedPlan) -> None:
+        """Bring states into the memory of the backends that read and write them.
+
+        It happens once. A call whose plan reads or writes one elsewhere copies it.
+
+        Args:
+            plan: Says where that is.
+        """
+        if self._is_placed:
+            return
+        self._is_placed = True
+        managers = plan.managers()
+        for name, output in self.pairs.items():
+            count = 1 if name in self.caches else len(self.sides)
+            kept = plan.kept(name, output, count, managers)
+            for side, handle in zip(self.sides, kept * len(self.sides), strict=False):
+                if side is self.read:
+                    handle.tensor.copy_from(self.fetch(name))
+                side[name] = handle
+            if kept:
+                self.managers = managers
+
+    def fetch(self, name: str) -> NDArray[Any]:
+        """Return the array of a state, or a copy of one that is in another memory."""
+        return self._content(self.read[name])
+
+    def _content(self, state: State) -> NDArray[Any]:
+        if not isinstance(state, KeptHandle):
+            return state
+        made: NDArray[Any] = np.empty(state.shape, state.dtype)
+        with acquired(self.managers or {}):
+            state.copy_to(made)
+        return made
+
+    @contextmanager
+    def following(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Let arrays of the next values be written, by output."""
+        arrays = {name: self._content(state) for name, state in self.written.items()}
+        yield {self.pairs[name]: array for name, array in arrays.items()}
+        with acquired(self.managers or {}):
+            for name, state in self.written.items():
+                if isinstance(state, KeptHandle):
+                    state.copy_from(arrays[name])
+
+    def shown(self) -> dict[str, NDArray[Any] | Buffer]:
+        """Return the states' memory, by input: the arrays, and the buffers of the others."""
+        found: dict[str, NDArray[Any] | Buffer] = {}
+        for name, state in self.read.items():
+            if isinstance(state, KeptHandle):
+                event = state.written()
+                if event is not None:
+                    event.wait()
+                found[name] = state.as_buffer()
+            else:
+                found[name] = state
+        return found
+
+    def write(self, name: str, array: ArrayLike, rows: int | None = None) -> None:
+        """Write a state.
+
+        Args:
+            name: The input.
+            array: Its elements, or what broadcasts to them.
+            rows: The first rows that they are of one that fills up, None for all of them.
+        """
+        state = self.read[name]
+        part = () if rows is None else _rows(self._filling[name].axis, rows)
+        if not isinstance(state, KeptHandle):
+            state[part] = array
+            return
+        content: NDArray[Any] = np.zeros(state.shape, state.dtype)
+        content[part] = array
+        with acquired(self.managers or {}):
+            state.copy_from(content)
 
     @property
-    def read(self) -> Mapping[str, NDArray[Any]]:
-        """The arrays that the next call reads."""
+    def read(self) -> Mapping[str, State]:
+        """The states that the next call reads."""
         return self.sides[self.side]
 
     @property
-    def written(self) -> Mapping[str, NDArray[Any]]:
-        """The arrays that the next call writes."""
+    def written(self) -> Mapping[str, State]:
+        """The states that the next call writes."""
         return self.sides[self.other[self.side]]
 
     @property
-    def turns(self) -> Iterator[tuple[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]]]:
+    def turns(self) -> Iterator[tuple[Mapping[str, State], Mapping[str, State]]]:
         """What a call reads and writes on each side."""
         for side, after in enumerate(self.other):
             yield self.sides[side], self.sides[after]
@@ -499,13 +587,10 @@ class StateMemory:
         make_arrays = self._make_arrays if self.is_shared else None
         made = StateMemory(self.pairs, first, self.caches, inputs, self.lock, make_arrays)
         made.copied_bytes = self.copied_bytes
-        for name, array in self.read.items():
-            if name not in self._filling:
-                made.read[name][...] = array
-            else:
-                valid = _rows(self._filling[name].axis, self.length)
-                made.read[name][valid] = array[valid]
-                made.copied_bytes += array[valid].nbytes
+        for name, array in self._valid().items():
+            rows = self.length if name in self._filling else None
+            made.write(name, array, rows)
+            made.copied_bytes += 0 if rows is None else array.nbytes
         made.length, made.given = self.length, self.given
         made.padded_from = self.padded_from
         self._is_outgrown = True
@@ -513,20 +598,22 @@ class StateMemory:
 
     def values(self) -> dict[str, NDArray[Any]]:
         """Return copies of the states; of those that fill up, of the valid rows."""
-        return {
-            name: array[_rows(self._filling[name].axis, self.length)].copy()
-            if name in self._filling
-            else array.copy()
-            for name, array in self.read.items()
-        }
+        return {name: array.copy() for name, array in self._valid().items()}
+
+    def _valid(self) -> dict[str, NDArray[Any]]:
+        """Return the states; of those that fill up the valid rows."""
+        found = {name: self.fetch(name) for name in self.pairs}
+        for name, cache in self._filling.items():
+            found[name] = found[name][_rows(cache.axis, self.length)]
+        return found
 
     def reset(self) -> None:
         """Let the states begin anew."""
-        for name, array in self.read.items():
+        for name in self.pairs:
             if name not in self._filling:
-                array[...] = self._initial[name]
+                self.write(name, self._initial[name])
             else:
-                array[_rows(self._filling[name].axis, self.length)] = 0
+                self.write(name, 0, self.length)
         self.length = 0
 
     def _counter_shape(self, info: TensorInfo, kind: Count) -> tuple[int, ...]:
@@ -544,7 +631,7 @@ def _rows(axis: int, count: int) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, slice(count))
 
 
-def _row_bytes(array: NDArray[Any], axis: int) -> int:
+def _row_bytes(array: State, axis: int) -> int:
     size = array.shape[axis]
     return array.nbytes // size if size else 0
 
@@ -852,8 +939,9 @@ class StreamStates:
             memory = self._with_room(network, memory, rows)
             prepared = self._filled(network, memory, inputs)
         if outputs:
-            made = {**prepared.outputs, **self._next_values(memory)}
-            shapes = {name: array.shape for name, array in made.items()}
+            following = {self.pairs[name]: state for name, state in memory.written.items()}
+            made: dict[str, State] = {**prepared.outputs, **following}
+            shapes = {name: each.shape for name, each in made.items()}
             check_shapes(network.checked_targets(outputs), shapes)
         prepared.call.run_taken(control)
         return prepared.call
@@ -865,14 +953,16 @@ class StreamStates:
         if not outputs:
             return self._named(network, {name: a.copy() for name, a in call.outputs.items()})
         targets = network.checked_targets(outputs)
-        following = {self.pairs[name]: array for name, array in self.memory(network).read.items()}
+        memory = self.memory(network)
         made = {}
-        for name, array in {**call.outputs, **following}.items():
+        for name, array in call.outputs.items():
             if name in targets:
-                made[name] = targets[name]
-                made[name][...] = array
-            elif name in call.outputs:
-                made[name] = array.copy()
+                targets[name][...] = array
+            made[name] = targets[name] if name in targets else array.copy()
+        for name, output in self.pairs.items():
+            if output in targets:
+                targets[output][...] = memory.fetch(name)
+                made[output] = targets[output]
         return self._named(network, made)
 
     def _run_chunks(
@@ -932,10 +1022,6 @@ class StreamStates:
         except BaseException:
             self.memory(network).length = before
             raise
-
-    def _next_values(self, memory: StateMemory) -> dict[str, NDArray[Any]]:
-        """Return the arrays that the next call writes, by output."""
-        return {self.pairs[name]: array for name, array in memory.written.items()}
 
     def _filled(
         self, network: LoadedNetwork, memory: StateMemory, inputs: Mapping[str, ArrayLike]
@@ -1010,17 +1096,16 @@ class StreamStates:
         if length > memory.capacity and counts:
             memory = self._with_room(network, memory, length - memory.length)
         for name, array in arrays.items():
-            place = memory.read[name]
-            room = place[_rows(memory.filling[name].axis, length)] if name in counts else place
-            if array.shape != room.shape:
+            room = list(memory.read[name].shape)
+            if name in counts:
+                room[memory.filling[name].axis] = length
+            if array.shape != tuple(room):
                 raise InvalidArgumentError(
                     f"the value for the state {name!r} has shape {format_shape(array.shape)}: "
-                    f"expected {format_shape(room.shape)}"
+                    f"expected {format_shape(room)}"
                 )
         for name, array in arrays.items():
-            place = memory.read[name]
-            room = place[_rows(memory.filling[name].axis, length)] if name in counts else place
-            room[...] = array
+            memory.write(name, array, length if name in counts else None)
         memory.length = length
         if counts:
             memory.padded_from = None

@@ -35,11 +35,12 @@ from armnn.runtime.calls.control import deadline_of, seconds_until
 from armnn.runtime.calls.inputs import ExpectedInputs, checked_array, checked_shape
 from armnn.runtime.calls.tasks import BackendRun, RunTask, ThreadRun
 from armnn.runtime.closing import Closable, Closing
-from armnn.runtime.context import Binding, Context, check_shapes, with_layer_types
+from armnn.runtime.context import Binding, Context, KeptHandle, check_shapes, with_layer_types
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.plans import PlanCache
 from armnn.runtime.states import (
     MakeArrays,
+    State,
     StateMemory,
     check_next_values,
     first_value,
@@ -203,13 +204,13 @@ class BoundCall(Closable):
         return task
 
     @property
-    def states(self) -> dict[str, NDArray[Any]]:
-        """The arrays that the next call reads as states.
+    def states(self) -> dict[str, NDArray[Any] | Buffer]:
+        """The arrays that the next call reads as states; buffers of those on a device.
 
         They are by input. Others follow after each call; what is written into these counts for
         the next one.
         """
-        return dict(self._memory.read)
+        return self._memory.shown()
 
     def reset(self) -> None:
         """Let the states begin anew."""
@@ -355,7 +356,7 @@ class Replay:
         run: Runs the network on inputs, into outputs of the caller's.
         inputs: What it reads.
         outputs: What the caller wants written; new arrays of others are added in each run.
-        following: The arrays of the states' next values, by output.
+        memory: The states.
     """
 
     def __init__(
@@ -363,13 +364,13 @@ class Replay:
         run: Callable[..., dict[str, NDArray[Any]]],
         inputs: Mapping[str, NDArray[Any]],
         outputs: dict[str, NDArray[Any]],
-        following: Mapping[str, NDArray[Any]],
+        memory: StateMemory,
     ) -> None:
         self._run = run
         self._inputs = inputs
-        self._targets = {**outputs, **following}
+        self._targets = dict(outputs)
         self._outputs = outputs
-        self._following = following
+        self._memory = memory
 
     def __call__(self, control: RunControl | None = None) -> None:
         """Run the network once, while its caller limits or watches it."""
@@ -377,8 +378,11 @@ class Replay:
         if control is not None:
             limits = {"cancel": control.cancel, "profiler": control.profiler}
             limits["timeout"] = seconds_until(control.deadline_ns)
-        made = self._run(self._inputs, self._targets, **limits)
-        for name in self._following:
+        memory = self._memory
+        read = {name: memory.fetch(name) for name in memory.pairs}
+        with memory.following() as following:
+            made = self._run({**self._inputs, **read}, {**self._targets, **following}, **limits)
+        for name in following:
             del made[name]
         self._outputs.update(made)
 
@@ -493,7 +497,7 @@ class Binder:
             memory = StateMemory(
                 states, first, caches, optimized.inputs, make_arrays=self.make_arrays
             )
-        every = {**arrays, **memory.read, **{name: stand_in(each) for name, each in read.items()}}
+        every = {name: stand_in(each) for name, each in {**arrays, **memory.read, **read}.items()}
         rows = memory.rows_of({name: array.shape for name, array in every.items()})
         counters = memory.counters(rows)
         arrays |= counters
@@ -549,6 +553,8 @@ class Binder:
         arrays = dict(zip(new, self._new(kinds), strict=True))
         made = {name: {**targets, **arrays}[name] for name in infos if name not in kept}
         outputs = Aliased(made, self.plans.optimized.aliases.outputs)
+        if not self.may_move:
+            memory.place(plan)
         turns = []
         copies: dict[str, str] = {}
         own = {*free, *(name for name in made if name not in targets)} if not pairs else set()
@@ -559,6 +565,7 @@ class Binder:
                 self._handles({**inputs, **read}, self.plans.optimized.inputs),
                 self._handles({**outputs, **after}, infos),
                 frozenset(own),
+                managers=memory.managers,
             )
             context, why = plan.bound(binding)
             inputs = {name: binding.chosen.get(name, array) for name, array in inputs.items()}
@@ -567,7 +574,7 @@ class Binder:
             limited = partial(self.watch, partial(_run_limited, context, plan))
             turn = Turn(context.bound_run, context, context.submit, limited)
             if self.may_move:
-                instead = Replay(self.run, {**inputs, **read}, outputs, after)
+                instead = Replay(self.run, inputs, outputs, memory)
                 survivor = Survivor(turn.run, limited, instead, self.after, memory)
                 turn = Turn(survivor, context, limited=survivor)
             turns.append(turn)
@@ -587,11 +594,8 @@ class Binder:
         """Return a call that runs the network and copies."""
         optimized = self.plans.optimized
         outputs = Aliased(targets, optimized.aliases.outputs)
-        turns = []
-        for read, written in memory.turns:
-            following = {memory.pairs[name]: array for name, array in written.items()}
-            replay = Replay(self.run, {**inputs, **read}, outputs, following)
-            turns.append(Turn(replay, None, limited=replay))
+        replay = Replay(self.run, inputs, outputs, memory)
+        turns = [Turn(replay, None, limited=replay)] * len(memory.sides)
         copies = dict.fromkeys((*optimized.inputs, *optimized.outputs), why)
         title = optimized.title
         shown = {name: array for name, array in inputs.items() if name not in memory.counts}
@@ -618,7 +622,7 @@ class Binder:
         return (self.make_arrays or made_here)(kinds, is_written_there=is_written_there)
 
     def _handles(
-        self, given: Mapping[str, NDArray[Any] | Buffer], infos: Mapping[str, TensorInfo]
+        self, given: Mapping[str, State | Buffer], infos: Mapping[str, TensorInfo]
     ) -> dict[str, TensorHandle]:
         """Return tensors on memory; backends in other processes are told which they map."""
         sources = self.sources
@@ -629,7 +633,7 @@ class Binder:
             shared = {
                 name: MemorySource.MEMFD
                 for name, each in given.items()
-                if not isinstance(each, Buffer) and place_of(each) is not None
+                if isinstance(each, np.ndarray) and place_of(each) is not None
             }
             sources = {**shared, **sources}
         return handles_on(given, infos, sources)
@@ -663,11 +667,11 @@ def _run_limited(context: Context, plan: LoadedPlan, control: RunControl) -> Non
 
 
 def handles_on(
-    given: Mapping[str, NDArray[Any] | Buffer],
+    given: Mapping[str, State | Buffer],
     infos: Mapping[str, TensorInfo],
     sources: Mapping[str, MemorySource] = MappingProxyType({}),
 ) -> dict[str, TensorHandle]:
-    """Return tensors on a caller's memory.
+    """Return tensors on a caller's memory, and the kept states.
 
     Args:
         given: The memory by input or output.
@@ -677,7 +681,9 @@ def handles_on(
     made: dict[str, TensorHandle] = {}
     for name, each in given.items():
         info = infos[name].with_shape(each.shape)
-        if isinstance(each, Buffer):
+        if isinstance(each, KeptHandle):
+            made[name] = each
+        elif isinstance(each, Buffer):
             made[name] = ForeignHandle(info, each)
         else:
             made[name] = ArrayHandle(info, each, sources.get(name, MemorySource.MALLOC))
@@ -720,9 +726,9 @@ def check_buffer(buffer: Buffer, what: str, info: TensorInfo) -> None:
         raise InvalidArgumentError(f"{what}, {buffer}, is not contiguous in C order")
 
 
-def stand_in(given: NDArray[Any] | Buffer) -> NDArray[Any]:
+def stand_in(given: State | Buffer) -> NDArray[Any]:
     """Return an array of a buffer's type and shape, which the choice of a plan looks at."""
-    if not isinstance(given, Buffer):
+    if isinstance(given, np.ndarray):
         return given
     return np.broadcast_to(np.zeros((), given.dtype), given.shape)
 
