@@ -83,6 +83,7 @@ def test_the_header_documents_the_extensions_that_have_names() -> None:
         names.MAPPED_PROGRAMS,
         names.SHARED_MEMORY,
         names.REPLANNED_PROGRAMS,
+        names.STREAMS,
     ]
 
 

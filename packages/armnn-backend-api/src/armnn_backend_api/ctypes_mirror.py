@@ -35,6 +35,7 @@ INTERNAL: Final = 13
 UNAVAILABLE: Final = 14
 INCOMPATIBLE_BLOB: Final = 64
 UNSUPPORTED_NODE: Final = 65
+DEVICE_LOST: Final = 66
 
 FLOAT16: Final = 0
 FLOAT32: Final = 1
@@ -91,6 +92,14 @@ AFTER_ENQUEUE: Final = 5
 NODE_COMPILED: Final = 0
 NODE_UNTOUCHED: Final = 1
 NODE_DELETED: Final = 2
+
+MEMORY_ANY: Final = 0
+MEMORY_HOST: Final = 1
+MEMORY_DEVICE: Final = 2
+
+MAP_READ: Final = 1
+MAP_WRITE: Final = 2
+MAP_DISCARD: Final = 3
 
 PROFILE_COMPILE: Final = 1
 PROFILE_KERNEL: Final = 2
@@ -278,6 +287,8 @@ class IoRequirement(ctypes.Structure):
     header: Header
     min_align: int
     min_bytes: int
+    memory_kind: int
+    reserved: int
 
 
 class Allocator(ctypes.Structure):
@@ -391,20 +402,47 @@ class DeviceMemory(ctypes.Structure):
     buffer_destroy: Callable[..., Any]
 
 
+class DeviceLimits(ctypes.Structure):
+    """``armnn_device_limits``."""
+
+    header: Header
+    device_id: int
+    alignment: int
+    max_bytes: int
+    total_bytes: int
+
+
 class DeviceMemory2(ctypes.Structure):
     """``armnn_device_memory_2``."""
 
     header: Header
     device_type: int
-    device_id: int
     takes_host_memory: int
-    alignment: int
+    limits: Callable[..., Any]
     allocate: Callable[..., Any]
     data: Callable[..., Any]
     copy_in: Callable[..., Any]
     copy_out: Callable[..., Any]
+    copy_between: Callable[..., Any]
     import_host: Callable[..., Any]
+    import_data: Callable[..., Any]
+    import_fd: Callable[..., Any]
+    map: Callable[..., Any]
+    unmap: Callable[..., Any]
     buffer_destroy: Callable[..., Any]
+
+
+class Streams(ctypes.Structure):
+    """``armnn_streams``."""
+
+    header: Header
+    create: Callable[..., Any]
+    destroy: Callable[..., Any]
+    execute_on: Callable[..., Any]
+    record: Callable[..., Any]
+    wait_event: Callable[..., Any]
+    event_wait: Callable[..., Any]
+    event_destroy: Callable[..., Any]
 
 
 class Mapped(ctypes.Structure):
@@ -651,6 +689,8 @@ IoRequirement._fields_ = [
     ("header", Header),
     ("min_align", ctypes.c_uint64),
     ("min_bytes", ctypes.c_uint64),
+    ("memory_kind", ctypes.c_int32),
+    ("reserved", ctypes.c_uint32),
 ]
 
 AllocatorAllocate = ctypes.CFUNCTYPE(
@@ -978,9 +1018,25 @@ DeviceMemory._fields_ = [
     ("buffer_destroy", DeviceMemoryBufferDestroy),
 ]
 
+DeviceLimits._fields_ = [
+    ("header", Header),
+    ("device_id", ctypes.c_int32),
+    ("alignment", ctypes.c_uint32),
+    ("max_bytes", ctypes.c_uint64),
+    ("total_bytes", ctypes.c_uint64),
+]
+
+DeviceMemory2Limits = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(Device),
+    ctypes.POINTER(DeviceLimits),
+    ctypes.POINTER(Error),
+)
 DeviceMemory2Allocate = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
+    ctypes.POINTER(Device),
     ctypes.c_uint64,
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(Error),
@@ -995,6 +1051,7 @@ DeviceMemory2CopyIn = ctypes.CFUNCTYPE(
     ctypes.c_uint64,
     ctypes.c_void_p,
     ctypes.c_uint64,
+    ctypes.c_void_p,
     ctypes.c_uint64,
     ctypes.POINTER(Error),
 )
@@ -1004,15 +1061,65 @@ DeviceMemory2CopyOut = ctypes.CFUNCTYPE(
     ctypes.c_uint64,
     ctypes.c_void_p,
     ctypes.c_uint64,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(Error),
+)
+DeviceMemory2CopyBetween = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.c_void_p,
     ctypes.c_uint64,
     ctypes.POINTER(Error),
 )
 DeviceMemory2ImportHost = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
+    ctypes.POINTER(Device),
     ctypes.c_void_p,
     ctypes.c_uint64,
     ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemory2ImportData = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(Device),
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemory2ImportFd = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(Device),
+    ctypes.c_int32,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemory2Map = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemory2Unmap = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
     ctypes.POINTER(Error),
 )
 DeviceMemory2BufferDestroy = ctypes.CFUNCTYPE(
@@ -1022,15 +1129,71 @@ DeviceMemory2BufferDestroy = ctypes.CFUNCTYPE(
 DeviceMemory2._fields_ = [
     ("header", Header),
     ("device_type", ctypes.c_int32),
-    ("device_id", ctypes.c_int32),
     ("takes_host_memory", ctypes.c_int32),
-    ("alignment", ctypes.c_uint32),
+    ("limits", DeviceMemory2Limits),
     ("allocate", DeviceMemory2Allocate),
     ("data", DeviceMemory2Data),
     ("copy_in", DeviceMemory2CopyIn),
     ("copy_out", DeviceMemory2CopyOut),
+    ("copy_between", DeviceMemory2CopyBetween),
     ("import_host", DeviceMemory2ImportHost),
+    ("import_data", DeviceMemory2ImportData),
+    ("import_fd", DeviceMemory2ImportFd),
+    ("map", DeviceMemory2Map),
+    ("unmap", DeviceMemory2Unmap),
     ("buffer_destroy", DeviceMemory2BufferDestroy),
+]
+
+StreamsCreate = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(Device),
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+StreamsDestroy = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+)
+StreamsExecuteOn = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.POINTER(ExecuteArgs),
+    ctypes.POINTER(Error),
+)
+StreamsRecord = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+StreamsWaitEvent = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.POINTER(Error),
+)
+StreamsEventWait = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_int32),
+    ctypes.POINTER(Error),
+)
+StreamsEventDestroy = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+)
+Streams._fields_ = [
+    ("header", Header),
+    ("create", StreamsCreate),
+    ("destroy", StreamsDestroy),
+    ("execute_on", StreamsExecuteOn),
+    ("record", StreamsRecord),
+    ("wait_event", StreamsWaitEvent),
+    ("event_wait", StreamsEventWait),
+    ("event_destroy", StreamsEventDestroy),
 ]
 
 MappedDeserialize = ctypes.CFUNCTYPE(
@@ -1080,7 +1243,9 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Async: int.from_bytes(b"AASY", "little"),
     Memory: int.from_bytes(b"AMEM", "little"),
     DeviceMemory: int.from_bytes(b"ADVM", "little"),
+    DeviceLimits: int.from_bytes(b"ADLI", "little"),
     DeviceMemory2: int.from_bytes(b"ADM2", "little"),
+    Streams: int.from_bytes(b"ASTR", "little"),
     Mapped: int.from_bytes(b"AMAP", "little"),
     Replan: int.from_bytes(b"ARPL", "little"),
 }
@@ -1091,30 +1256,36 @@ __all__ = [
     "ATTRIBUTE_FLOAT64", "ATTRIBUTE_INT64", "ATTRIBUTE_STRING", "ATTRIBUTE_VALUE",
     "BACKEND_DETERMINISTIC", "BACKEND_FORK_SAFE", "BEFORE_LOAD", "BEFORE_UNLOAD", "BFLOAT16",
     "BLOB_OPTIMAL", "BLOB_RECOMPILE", "BLOB_UNUSABLE", "BLOB_USABLE", "BOOLEAN", "CANCELLED",
-    "DEADLINE_EXCEEDED", "DEVICE_CPU", "DYNAMIC_DIMENSION", "FAILED_PRECONDITION", "FLOAT4_E2M1FN",
-    "FLOAT8_E4M3FN", "FLOAT8_E4M3FNUZ", "FLOAT8_E5M2", "FLOAT8_E5M2FNUZ", "FLOAT8_E8M0FNU",
-    "FLOAT16", "FLOAT32", "FLOAT64", "INCOMPATIBLE_BLOB", "INT2", "INT4", "INTERNAL",
-    "INVALID_ARGUMENT", "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING", "NODE_COMPILED",
-    "NODE_DELETED", "NODE_UNTOUCHED", "NOT_FOUND", "NOT_SUPPORTED", "OK", "PER_AXIS", "PER_TENSOR",
-    "PREFERRED", "PROFILE_COMPILE", "PROFILE_COPY", "PROFILE_KERNEL", "PROFILE_WAIT", "QASYMM_S8",
-    "QASYMM_U8", "QSYMM_S8", "QSYMM_S16", "RESOURCE_EXHAUSTED", "SIGNED8", "SIGNED16", "SIGNED32",
-    "SIGNED64", "STRUCT_IDS", "SUPPORTED", "UINT2", "UINT4", "UNAVAILABLE", "UNIMPLEMENTED",
-    "UNKNOWN", "UNSIGNED8", "UNSIGNED16", "UNSIGNED32", "UNSIGNED64", "UNSUPPORTED_NODE",
-    "Allocator", "AllocatorAllocate", "AllocatorFree", "Async", "AsyncRelease", "AsyncSubmit",
-    "AsyncWait", "Attribute", "BackendApi", "BackendApiCapabilities", "BackendApiCheckBlob",
-    "BackendApiCompile", "BackendApiContextCreate", "BackendApiContextDestroy", "BackendApiCreate",
+    "DEADLINE_EXCEEDED", "DEVICE_CPU", "DEVICE_LOST", "DYNAMIC_DIMENSION", "FAILED_PRECONDITION",
+    "FLOAT4_E2M1FN", "FLOAT8_E4M3FN", "FLOAT8_E4M3FNUZ", "FLOAT8_E5M2", "FLOAT8_E5M2FNUZ",
+    "FLOAT8_E8M0FNU", "FLOAT16", "FLOAT32", "FLOAT64", "INCOMPATIBLE_BLOB", "INT2", "INT4",
+    "INTERNAL", "INVALID_ARGUMENT", "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING",
+    "MAP_DISCARD", "MAP_READ", "MAP_WRITE", "MEMORY_ANY", "MEMORY_DEVICE", "MEMORY_HOST",
+    "NODE_COMPILED", "NODE_DELETED", "NODE_UNTOUCHED", "NOT_FOUND", "NOT_SUPPORTED", "OK",
+    "PER_AXIS", "PER_TENSOR", "PREFERRED", "PROFILE_COMPILE", "PROFILE_COPY", "PROFILE_KERNEL",
+    "PROFILE_WAIT", "QASYMM_S8", "QASYMM_U8", "QSYMM_S8", "QSYMM_S16", "RESOURCE_EXHAUSTED",
+    "SIGNED8", "SIGNED16", "SIGNED32", "SIGNED64", "STRUCT_IDS", "SUPPORTED", "UINT2", "UINT4",
+    "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "UNSIGNED8", "UNSIGNED16", "UNSIGNED32",
+    "UNSIGNED64", "UNSUPPORTED_NODE", "Allocator", "AllocatorAllocate", "AllocatorFree", "Async",
+    "AsyncRelease", "AsyncSubmit", "AsyncWait", "Attribute", "BackendApi",
+    "BackendApiCapabilities", "BackendApiCheckBlob", "BackendApiCompile",
+    "BackendApiContextCreate", "BackendApiContextDestroy", "BackendApiCreate",
     "BackendApiDeserialize", "BackendApiDestroy", "BackendApiDevices", "BackendApiExecute",
     "BackendApiGetExtension", "BackendApiIoRequirement", "BackendApiNetworkEvent",
     "BackendApiOptimize", "BackendApiProgramDestroy", "BackendApiQuery", "BackendApiSerialize",
     "BackendApiShutdown", "BackendApiUseAllocator", "CompileArgs", "ConstantFn", "Device",
-    "DeviceMemory", "DeviceMemory2", "DeviceMemory2Allocate", "DeviceMemory2BufferDestroy",
-    "DeviceMemory2CopyIn", "DeviceMemory2CopyOut", "DeviceMemory2Data", "DeviceMemory2ImportHost",
-    "DeviceMemoryAllocate", "DeviceMemoryBufferDestroy", "DeviceMemoryCopyIn",
-    "DeviceMemoryCopyOut", "DeviceMemoryData", "DeviceMemoryImportHost", "Error", "ErrorRelease",
-    "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc", "HostCancelled", "HostEvent",
-    "HostFree", "HostGetExtension", "HostLog", "HostLogLevel", "HostNumThreads", "HostParallelFor",
-    "HostProfiling", "HostPython", "HostPythonCreate", "IoRequirement", "Mapped",
-    "MappedDeserialize", "Memory", "MemoryAddress", "MemoryAllocate", "MemoryBufferDestroy",
-    "MemoryExportFd", "MemoryImportFd", "Node", "Option", "Quantization", "RangeFn", "ReleaseFn",
-    "Replan", "ReplanReplan", "String", "Support", "Tensor", "Value", "WriteFn",
+    "DeviceLimits", "DeviceMemory", "DeviceMemory2", "DeviceMemory2Allocate",
+    "DeviceMemory2BufferDestroy", "DeviceMemory2CopyBetween", "DeviceMemory2CopyIn",
+    "DeviceMemory2CopyOut", "DeviceMemory2Data", "DeviceMemory2ImportData",
+    "DeviceMemory2ImportFd", "DeviceMemory2ImportHost", "DeviceMemory2Limits", "DeviceMemory2Map",
+    "DeviceMemory2Unmap", "DeviceMemoryAllocate", "DeviceMemoryBufferDestroy",
+    "DeviceMemoryCopyIn", "DeviceMemoryCopyOut", "DeviceMemoryData", "DeviceMemoryImportHost",
+    "Error", "ErrorRelease", "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc",
+    "HostCancelled", "HostEvent", "HostFree", "HostGetExtension", "HostLog", "HostLogLevel",
+    "HostNumThreads", "HostParallelFor", "HostProfiling", "HostPython", "HostPythonCreate",
+    "IoRequirement", "Mapped", "MappedDeserialize", "Memory", "MemoryAddress", "MemoryAllocate",
+    "MemoryBufferDestroy", "MemoryExportFd", "MemoryImportFd", "Node", "Option", "Quantization",
+    "RangeFn", "ReleaseFn", "Replan", "ReplanReplan", "Streams", "StreamsCreate", "StreamsDestroy",
+    "StreamsEventDestroy", "StreamsEventWait", "StreamsExecuteOn", "StreamsRecord",
+    "StreamsWaitEvent", "String", "Support", "Tensor", "Value", "WriteFn",
 ]  # fmt: skip

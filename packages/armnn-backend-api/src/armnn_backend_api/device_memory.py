@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import UnmappedError, read_memory
 from armnn_backend_api.names import DEVICE_MEMORY, PLACED_DEVICE_MEMORY
+from armnn_backend_api.structs import struct
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,6 +29,11 @@ _VERSIONS: Final[tuple[tuple[str, type[Any], int], ...]] = (
 
 _NOBODY: Final = 0
 """The call_id of a copy that nobody stops."""
+
+_NO_STREAM: Final = None
+"""The stream of a copy that waits for all that was executed before."""
+
+_FIRST_DEVICE: Final = None
 
 _NEEDED: Final = ("allocate", "data", "copy_in", "copy_out", "buffer_destroy")
 
@@ -48,8 +54,17 @@ class DeviceMemory:
     """
 
     def __init__(self, memory: Any, backend: ctypes.c_void_p, call: Caller) -> None:
-        self.device_type, self.device_id = memory.device_type, memory.device_id
-        self._memory, self._backend, self._call = memory, backend, call
+        self._memory, self._call = memory, call
+        self._before: tuple[Any, ...] = (backend,)
+        self._offset: int | None = None
+        self.device_type = memory.device_type
+        if not isinstance(memory, abi.DeviceMemory2):
+            self.device_id = memory.device_id
+            return
+        self._before = (backend, _FIRST_DEVICE)
+        limits = struct(abi.DeviceLimits)
+        call(memory.limits, *self._before, ctypes.byref(limits))
+        self.device_id, self._offset = limits.device_id, limits.alignment
 
     @classmethod
     def needed_by(
@@ -82,11 +97,11 @@ class DeviceMemory:
                 :meth:`DeviceTensor.send`.
             size: In bytes.
         """
-        offset = self._memory.alignment if isinstance(self._memory, abi.DeviceMemory2) else None
+        offset = self._offset
         address = (tensor.data or 0) + tensor.byte_offset
         made = DeviceTensor(self._memory, self._call, size, address, offset)
         whole = max(size, 1) + (offset or 0)
-        self._call(self._memory.allocate, self._backend, whole, ctypes.byref(made.buffer))
+        self._call(self._memory.allocate, *self._before, whole, ctypes.byref(made.buffer))
         if not made.buffer.value:
             raise DeviceTableError("answers ARMNN_OK from allocate, but makes no buffer")
         tensor.data, tensor.byte_offset = self._memory.data(made.buffer), offset or 0
@@ -106,7 +121,8 @@ def _checked(name: str, kind: type[Any], address: int) -> Any:
         memory = kind.from_buffer_copy(read_memory(address, ctypes.sizeof(kind)))
     except UnmappedError as error:
         raise DeviceTableError(f"answers {name!r} with a stale table: {error}") from None
-    missing = [each for each in _NEEDED if not bool(getattr(memory, each))]
+    needed = (*_NEEDED, "limits") if kind is abi.DeviceMemory2 else _NEEDED
+    missing = [each for each in needed if not bool(getattr(memory, each))]
     if missing:
         raise DeviceTableError(
             f"answers {name!r} with NULL for {', '.join(missing)}, expected a function"
@@ -141,7 +157,7 @@ class DeviceTensor:
         self.buffer = ctypes.c_void_p()
         self._memory, self._call, self._size, self._address = memory, call, size, address
         self._before: tuple[int, ...] = () if offset is None else (offset,)
-        self._behind: tuple[int, ...] = () if offset is None else (_NOBODY,)
+        self._behind: tuple[int | None, ...] = () if offset is None else (_NO_STREAM, _NOBODY)
 
     def send(self) -> None:
         """Copy the elements from host memory to the device."""

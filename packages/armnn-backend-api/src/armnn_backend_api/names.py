@@ -14,6 +14,7 @@ __all__ = [
     "MAPPED_PROGRAMS",
     "PLACED_DEVICE_MEMORY",
     "SHARED_MEMORY",
+    "STREAMS",
     "UNDEFINED_ID",
     "VALID_ID",
     "fault_of_id",
@@ -38,7 +39,10 @@ DEVICE_MEMORY: Final = "armnn.device/1"
 """The extension of a backend by which tensors stay in memory that the host cannot reach."""
 
 PLACED_DEVICE_MEMORY: Final = "armnn.device/2"
-"""The same, where several tensors are in one buffer and copies can be stopped."""
+"""The same with several tensors in one buffer, several devices, and copies that can be stopped."""
+
+STREAMS: Final = "armnn.stream/1"
+"""The extension of a backend by which work is enqueued, with events at its borders."""
 
 MAPPED_PROGRAMS: Final = "armnn.mapped/1"
 """The extension of a backend by which programs read constants where a file is mapped."""

@@ -467,13 +467,18 @@ class ModelContext:
         blobs: Where binaries of kernels and the like may be kept from one process to the next, in
             that folder or the user's; None where nothing is, as in the conformance kit. Since
             Backend API 1.3.
+        handle_factory_preferences: The tensor-handle factories of this network's tensors in the
+            place of the backend's own, as of a device that an option selects; None without a
+            choice. Since Backend API 1.3.
     """
+
+    blobs: BlobStore | None = None
+    handle_factory_preferences: Sequence[str] | None = None
 
     def __init__(self, options: Mapping[str, OptionValue]) -> None:
         self.options = dict(options)
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.cache: ProgramCache | None = None
-        self.blobs: BlobStore | None = None
         self._shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self._lock = threading.RLock()
 

@@ -138,6 +138,19 @@ class TensorHandle(ABC):
         finally:
             self.unmap()
 
+    def copy_on_device(self, source: TensorHandle) -> bool:
+        """Copy another tensor of the same size into this one without the host, if that can be.
+
+        Since Backend API 1.3. By default it cannot.
+
+        Args:
+            source: A tensor of any backend.
+
+        Returns:
+            Whether it did, or enqueued it; the runtime else copies through host memory.
+        """
+        return False
+
     def written(self) -> Event | None:
         """Return the event of what was put into a queue for the tensor so far, None if it is over.
 

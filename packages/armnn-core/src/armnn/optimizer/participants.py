@@ -60,6 +60,12 @@ class Candidate:
         """The backend's id."""
         return self.backend.id
 
+    @property
+    def handle_factory_preferences(self) -> Sequence[str]:
+        """The ids of the tensor-handle factories of the network's tensors."""
+        chosen = self.model.handle_factory_preferences
+        return self.backend.handle_factory_preferences if chosen is None else chosen
+
     def supports(self, layer: Layer) -> Support:
         """Return the backend's answer, or the host's for younger layers.
 

@@ -306,7 +306,7 @@ def prepare_specialisation(
         replaced = optimize_subgraphs(head, assignment, options, moved)
         head.remove_unused()
     with phase(sink, "place tensors"):
-        preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
+        preferences = {c.id: c.handle_factory_preferences for c in participants.all}
         sources = participants.host_sources
         placement = place_tensors(head, preferences, participants.factories, options, sources)
     make_report = functools.partial(

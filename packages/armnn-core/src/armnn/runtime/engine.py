@@ -76,7 +76,7 @@ class CopyWorkload(Workload):
     """The workload of MemCopy, and of MemImport without an import."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
-        """Return a step that copies the input through host memory."""
+        """Return a step that copies the input, through host memory where no device can."""
         (source,), (target,) = inputs, outputs
         if source is None:
             raise ExecutionError("a copy needs a tensor to copy: got none")
@@ -88,6 +88,8 @@ class CopyWorkload(Workload):
         between: NDArray[Any] = np.empty(info.static_shape, info.data_type.numpy_dtype)
 
         def step() -> None:
+            if target.copy_on_device(source):
+                return
             source.copy_to(between)  # map and unmap would write the source back
             target.copy_from(between)
 

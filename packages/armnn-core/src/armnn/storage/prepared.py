@@ -127,7 +127,7 @@ def _decoded(
             layers[-1].compiled = Observation(*row["observed"])
         if "program" in row:
             layers[-1].compiled = programs.get(row["name"]) or program_of(row, participants)
-    preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
+    preferences = {c.id: c.handle_factory_preferences for c in participants.all}
     sources = participants.host_sources
     placement = place_tensors(network, preferences, participants.factories, options, sources)
     check_report(stored["report"], stored["parts"])

@@ -160,7 +160,7 @@ def plan_of_programs(
         )
         held = _fill(plan, stored["layers"])
         for row in held:
-            if _candidate_of(row, participants).backend.handle_factory_preferences:
+            if _candidate_of(row, participants).handle_factory_preferences:
                 return None  # its tensors may be in memory of its own
         for row, layer in zip(held, plan.layers, strict=True):
             layer.compiled = programs[layer.name] = program_of(row, participants)

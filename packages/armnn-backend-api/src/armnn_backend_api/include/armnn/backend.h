@@ -69,7 +69,10 @@ extern "C" {
 #define ARMNN_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* Bit of armnn_backend_api.flags: the process may fork after create. armnn's own host does not ask for it. */
+/* Bit of armnn_backend_api.flags: the process may fork after create, and the child goes on. A
+ * backend that declares 1.3 without it is not called in a forked child: the host raises there,
+ * with the reason.
+ */
 #define ARMNN_BACKEND_FORK_SAFE UINT64_C(1)
 /* Bit of armnn_backend_api.flags: the same inputs give the same bits. */
 #define ARMNN_BACKEND_DETERMINISTIC UINT64_C(2)
@@ -96,6 +99,9 @@ enum {
   ARMNN_UNAVAILABLE = 14, /* The device is not there or busy; a later try may work. */
   ARMNN_INCOMPATIBLE_BLOB = 64, /* A serialised program that this backend cannot read. */
   ARMNN_UNSUPPORTED_NODE = 65, /* compile refuses the nodes that the error names; the host places them elsewhere. */
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+  ARMNN_DEVICE_LOST = 66, /* The device is gone or its driver failed; nothing made on it can be used any more, and a later try needs a new process. */
+#endif
 };
 
 /* What an element of a value is. Arm NN's numbers up to 9; what Arm NN lacks starts at 1000. */
@@ -186,6 +192,26 @@ enum {
 };
 #endif
 
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+/* Where a program takes an input or output. */
+typedef int32_t armnn_memory_kind;
+enum {
+  ARMNN_MEMORY_ANY = 0, /* On the device, or in host memory where takes_host_memory says so. */
+  ARMNN_MEMORY_HOST = 1, /* In host memory only, such as lengths and positions that the backend reads while it enqueues. */
+  ARMNN_MEMORY_DEVICE = 2, /* On the device only, whatever takes_host_memory says. */
+};
+#endif
+
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+/* What the host does with memory that it maps. */
+typedef int32_t armnn_map_access;
+enum {
+  ARMNN_MAP_READ = 1, /* It reads. */
+  ARMNN_MAP_WRITE = 2, /* It reads and writes; what it does not write stays. */
+  ARMNN_MAP_DISCARD = 3, /* It writes all of it; what was there is lost. */
+};
+#endif
+
 /* What an event of the profiler is about. */
 typedef int32_t armnn_profiling_kind;
 enum {
@@ -216,6 +242,10 @@ typedef struct armnn_task armnn_task;
 typedef struct armnn_buffer armnn_buffer;
 /* Memory of a device. One thread at a time. Since 1.2. */
 typedef struct armnn_device_buffer armnn_device_buffer;
+/* A queue of a device. One thread at a time. Since 1.3. */
+typedef struct armnn_stream armnn_stream;
+/* The end of work that was enqueued. Thread safe. Since 1.3. */
+typedef struct armnn_event armnn_event;
 typedef struct armnn_header armnn_header;
 typedef struct armnn_string armnn_string;
 typedef struct armnn_option armnn_option;
@@ -238,7 +268,9 @@ typedef struct armnn_host_python armnn_host_python;
 typedef struct armnn_async armnn_async;
 typedef struct armnn_memory armnn_memory;
 typedef struct armnn_device_memory armnn_device_memory;
+typedef struct armnn_device_limits armnn_device_limits;
 typedef struct armnn_device_memory_2 armnn_device_memory_2;
+typedef struct armnn_streams armnn_streams;
 typedef struct armnn_mapped armnn_mapped;
 typedef struct armnn_replan armnn_replan;
 
@@ -608,9 +640,25 @@ struct armnn_io_requirement {
   uint64_t min_align;
   /* Size in bytes that may be touched; 0: that of the tensor. Written by the callee. */
   uint64_t min_bytes;
+  /* An armnn_memory_kind, for backends with armnn.device/2; the host copies a tensor that is
+   * elsewhere. Written by the callee. Since 1.3.
+   */
+  int32_t memory_kind;
+  /* 0. Since 1.3. */
+  uint32_t reserved;
 };
 #define ARMNN_IO_REQUIREMENT_ID ARMNN_ID('A', 'I', 'O', 'R')
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+#define ARMNN_IO_REQUIREMENT_SIZE ARMNN_END(armnn_io_requirement, reserved)
+#elif ARMNN_BACKEND_TARGET_MINOR >= 0
 #define ARMNN_IO_REQUIREMENT_SIZE ARMNN_END(armnn_io_requirement, min_bytes)
+#endif
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+#define armnn_io_requirement_has_memory_kind(p) ARMNN_HAS(p, armnn_io_requirement, memory_kind)
+#endif
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+#define armnn_io_requirement_has_reserved(p) ARMNN_HAS(p, armnn_io_requirement, reserved)
+#endif
 
 /* The user's allocator for the memory of a backend (Arm NN's ICustomAllocator). Growable. */
 struct armnn_allocator {
@@ -739,8 +787,8 @@ struct armnn_backend_api {
   armnn_code (*deserialize)(armnn_backend *backend, const armnn_device *device, const void *data, uint64_t size, armnn_program **program, armnn_error *error);
   /* Ends a program, after its last context. Thread: any, once. */
   void (*program_destroy)(armnn_program *program);
-  /* What the memory of an input or output must be like. NULL: nothing special. Written: requirement.
-   * Thread: any.
+  /* What the memory of an input or output must be like: min_align and min_bytes in host memory, and
+   * where. NULL: nothing special. Written: requirement. Thread: any.
    */
   armnn_code (*io_requirement)(armnn_program *program, int32_t is_output, uint64_t index, armnn_io_requirement *requirement, armnn_error *error);
   /* Makes working memory for one call at a time. Written: context. Owner: context: the host's, until
@@ -933,55 +981,160 @@ struct armnn_device_memory {
 #define armnn_device_memory_has_import_host(p) ARMNN_HAS_FN(p, armnn_device_memory, import_host)
 #define armnn_device_memory_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_device_memory, buffer_destroy)
 
+/* What the memory of a device is like. The host allocates it with header set and the rest zero.
+ * Since 1.3. Growable.
+ */
+struct armnn_device_limits {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* As in armnn_tensor. Written by the callee. */
+  int32_t device_id;
+  /* What byte_offset of a tensor is a multiple of; a power of two. Written by the callee. */
+  uint32_t alignment;
+  /* The largest buffer; 0: not known. Written by the callee. */
+  uint64_t max_bytes;
+  /* All memory; 0: not known. Written by the callee. */
+  uint64_t total_bytes;
+};
+#define ARMNN_DEVICE_LIMITS_ID ARMNN_ID('A', 'D', 'L', 'I')
+#define ARMNN_DEVICE_LIMITS_SIZE ARMNN_END(armnn_device_limits, total_bytes)
+
 /* The extension armnn.device/2 of a backend, since 1.3, which takes the place of armnn.device/1
- * where a backend has both: several tensors are in one buffer, and copies can be stopped. The host
- * makes one buffer per execution context and places the tensors in it by their lifetimes;
- * armnn_tensor.byte_offset says where. Growable.
+ * where a backend has both: several tensors are in one buffer, copies go to and from any part of
+ * it and can be stopped, and a backend may have several devices. The host makes one buffer per
+ * execution context and places the tensors in it by their lifetimes; armnn_tensor.byte_offset says
+ * where. A range of a copy that is not in its buffer is ARMNN_INVALID_ARGUMENT. In each function
+ * device is an element of devices, NULL for the first one; stream is of armnn.stream/1, NULL
+ * without: the copy then waits for all that was executed before. Growable.
  */
 struct armnn_device_memory_2 {
   /* struct_size, struct_id and ext. */
   armnn_header header;
-  /* Of the buffers, as in armnn_tensor; not ARMNN_DEVICE_CPU. */
+  /* Of all buffers, as in armnn_tensor; not ARMNN_DEVICE_CPU. */
   int32_t device_type;
-  /* As in armnn_tensor. */
-  int32_t device_id;
   /* As in armnn_device_memory. */
   int32_t takes_host_memory;
-  /* What byte_offset of a tensor is a multiple of; a power of two. */
-  uint32_t alignment;
-  /* Makes a buffer; size is in bytes, at least 1. Written: buffer. Owner: buffer: the host's, until
-   * buffer_destroy. Thread: any.
+  /* Says what the memory of a device is like. Written by the callee. Thread: any. */
+  armnn_code (*limits)(armnn_backend *backend, const armnn_device *device, armnn_device_limits *limits, armnn_error *error);
+  /* Makes a buffer; size is in bytes, at least 1. ARMNN_RESOURCE_EXHAUSTED: the device has no such
+   * memory left. Written: buffer. Owner: buffer: the host's, until buffer_destroy. Thread: any.
    */
-  armnn_code (*allocate)(armnn_backend *backend, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  armnn_code (*allocate)(armnn_backend *backend, const armnn_device *device, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
   /* What armnn_tensor.data is for tensors in the buffer; not NULL, and the same at each call. Owner:
    * the backend, until buffer_destroy. Thread: any.
    */
   void *(*data)(armnn_device_buffer *buffer);
-  /* Copies size bytes of host memory into a buffer, after what was executed before has read what is
-   * there. Where it waits it asks the host's cancelled about call_id, as execute does, and answers
-   * ARMNN_CANCELLED or ARMNN_DEADLINE_EXCEEDED; 0: nobody is waiting. Owner: from: for the call.
+  /* Copies size bytes of host memory into a buffer, after what was enqueued before has read what is
+   * there, and returns when it has read them. Where it waits it asks the host's cancelled about
+   * call_id, as execute does, and answers ARMNN_CANCELLED or ARMNN_DEADLINE_EXCEEDED; 0: nobody is
+   * waiting. Owner: from: for the call. Thread: one at a time per buffer.
+   */
+  armnn_code (*copy_in)(armnn_device_buffer *buffer, uint64_t offset, const void *from, uint64_t size, armnn_stream *stream, uint64_t call_id, armnn_error *error);
+  /* Copies size bytes of a buffer to host memory, after what was enqueued before has written them,
+   * and returns when they are there; call_id as in copy_in. Written: to. Owner: to: for the call.
    * Thread: one at a time per buffer.
    */
-  armnn_code (*copy_in)(armnn_device_buffer *buffer, uint64_t offset, const void *from, uint64_t size, uint64_t call_id, armnn_error *error);
-  /* Copies size bytes of a buffer to host memory, after what was executed before has written them;
-   * call_id as in copy_in. Written: to. Owner: to: for the call. Thread: one at a time per buffer.
+  armnn_code (*copy_out)(armnn_device_buffer *buffer, uint64_t offset, void *to, uint64_t size, armnn_stream *stream, uint64_t call_id, armnn_error *error);
+  /* Copies size bytes from one buffer to another or to another part of it; both are of one backend,
+   * and with a stream the copy may be enqueued only. Ranges of one buffer that overlap are
+   * ARMNN_INVALID_ARGUMENT. NULL: the host copies through its memory. Thread: one at a time per
+   * buffer.
    */
-  armnn_code (*copy_out)(armnn_device_buffer *buffer, uint64_t offset, void *to, uint64_t size, uint64_t call_id, armnn_error *error);
-  /* As in armnn_device_memory. Written: buffer. Owner: memory: the host's, until buffer_destroy;
-   * buffer: the host's, until buffer_destroy. Thread: any.
+  armnn_code (*copy_between)(armnn_device_buffer *from, uint64_t from_offset, armnn_device_buffer *to, uint64_t to_offset, uint64_t size, armnn_stream *stream, uint64_t call_id, armnn_error *error);
+  /* Makes a buffer that stands on host memory, so that nothing is copied; the host reads and writes
+   * the memory itself, while nothing is enqueued on it. NULL: the device cannot reach host memory.
+   * Written: buffer. Owner: memory: the host's, until buffer_destroy; buffer: the host's, until
+   * buffer_destroy. Thread: any.
    */
-  armnn_code (*import_host)(armnn_backend *backend, void *memory, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
-  /* Ends a buffer. Thread: any, once, not while a call works on it. */
+  armnn_code (*import_host)(armnn_backend *backend, const armnn_device *device, void *memory, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  /* Makes a buffer that stands on the memory of another library on the same device; data is as in
+   * DLTensor, for OpenCL a cl_mem, and size reaches from its begin to the last byte in use.
+   * ARMNN_UNIMPLEMENTED: not this memory, for example of another driver's context; the host then
+   * copies or names the refusal. NULL: no such memory. Written: buffer. Owner: data: the host's,
+   * until buffer_destroy; buffer: the host's, until buffer_destroy. Thread: any.
+   */
+  armnn_code (*import_data)(armnn_backend *backend, const armnn_device *device, void *data, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  /* Makes a buffer that stands on memory behind a descriptor, such as a dma-buf.
+   * ARMNN_UNIMPLEMENTED, with the name of what the driver lacks. NULL: no such memory. Written:
+   * buffer. Owner: fd: for the call, a backend that needs it longer duplicates it; buffer: the
+   * host's, until buffer_destroy. Thread: any.
+   */
+  armnn_code (*import_fd)(armnn_backend *backend, const armnn_device *device, int32_t fd, uint64_t offset, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  /* Lets the host reach part of a buffer until unmap, as access, an armnn_map_access, says; it waits
+   * like copy_out. NULL: the host copies. Written: address. Owner: address: the backend's, until
+   * unmap. Thread: one at a time per buffer.
+   */
+  armnn_code (*map)(armnn_device_buffer *buffer, uint64_t offset, uint64_t size, int32_t access, armnn_stream *stream, uint64_t call_id, void **address, armnn_error *error);
+  /* Ends a map; what the host wrote is in the buffer for what is enqueued afterwards. There where
+   * map is. Thread: one at a time per buffer.
+   */
+  armnn_code (*unmap)(armnn_device_buffer *buffer, void *address, armnn_stream *stream, armnn_error *error);
+  /* Ends a buffer, which nothing that is enqueued afterwards uses; what is enqueued already ends
+   * first, and memory of others is not touched after the call. Thread: any, once, not while a call
+   * works on it.
+   */
   void (*buffer_destroy)(armnn_device_buffer *buffer);
 };
 #define ARMNN_DEVICE_MEMORY_2_ID ARMNN_ID('A', 'D', 'M', '2')
 #define ARMNN_DEVICE_MEMORY_2_SIZE ARMNN_END(armnn_device_memory_2, buffer_destroy)
+#define armnn_device_memory_2_has_limits(p) ARMNN_HAS_FN(p, armnn_device_memory_2, limits)
 #define armnn_device_memory_2_has_allocate(p) ARMNN_HAS_FN(p, armnn_device_memory_2, allocate)
 #define armnn_device_memory_2_has_data(p) ARMNN_HAS_FN(p, armnn_device_memory_2, data)
 #define armnn_device_memory_2_has_copy_in(p) ARMNN_HAS_FN(p, armnn_device_memory_2, copy_in)
 #define armnn_device_memory_2_has_copy_out(p) ARMNN_HAS_FN(p, armnn_device_memory_2, copy_out)
+#define armnn_device_memory_2_has_copy_between(p) ARMNN_HAS_FN(p, armnn_device_memory_2, copy_between)
 #define armnn_device_memory_2_has_import_host(p) ARMNN_HAS_FN(p, armnn_device_memory_2, import_host)
+#define armnn_device_memory_2_has_import_data(p) ARMNN_HAS_FN(p, armnn_device_memory_2, import_data)
+#define armnn_device_memory_2_has_import_fd(p) ARMNN_HAS_FN(p, armnn_device_memory_2, import_fd)
+#define armnn_device_memory_2_has_map(p) ARMNN_HAS_FN(p, armnn_device_memory_2, map)
+#define armnn_device_memory_2_has_unmap(p) ARMNN_HAS_FN(p, armnn_device_memory_2, unmap)
 #define armnn_device_memory_2_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_device_memory_2, buffer_destroy)
+
+/* The extension armnn.stream/1 of a backend with armnn.device/2, since 1.3: queues of a device.
+ * The host makes a stream per execution context. What is enqueued in a stream runs in its order. A
+ * step may return once its work is in the stream if all its outputs are on the device; whoever
+ * reads them from the host waits, and that wait ends at the run's deadline. A backend without this
+ * extension works on its own in the order of the calls, as execute says. Growable.
+ */
+struct armnn_streams {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* Makes a stream of a device; NULL for the first one. Written: stream. Owner: stream: the host's,
+   * until destroy. Thread: any.
+   */
+  armnn_code (*create)(armnn_backend *backend, const armnn_device *device, armnn_stream **stream, armnn_error *error);
+  /* Ends a stream, once its work has ended. Thread: any, once. */
+  void (*destroy)(armnn_stream *stream);
+  /* Does what execute does, in a stream. A context is used with one stream, and its context_destroy
+   * comes after the end of the work or waits for it. Owner: args: for the call; the memory of its
+   * tensors: the host's, until the work has ended. Thread: one at a time per context and per stream.
+   */
+  armnn_code (*execute_on)(armnn_stream *stream, armnn_context *context, const armnn_execute_args *args, armnn_error *error);
+  /* Makes the event that all work enqueued so far has ended, and lets the device begin with it.
+   * Written: event. Owner: event: the host's, until event_destroy. Thread: one at a time per stream.
+   */
+  armnn_code (*record)(armnn_stream *stream, armnn_event **event, armnn_error *error);
+  /* Lets what is enqueued from now on begin after an event of any stream of the same backend;
+   * returns without waiting. Thread: one at a time per stream.
+   */
+  armnn_code (*wait_event)(armnn_stream *stream, armnn_event *event, armnn_error *error);
+  /* Returns when the work has ended, with has_ended not 0, or with the code of the work that failed;
+   * or at until_ns (CLOCK_MONOTONIC; 0: never; 1: at once) with ARMNN_OK and has_ended 0. May be
+   * called again, with the same answer. Written: has_ended. Thread: any.
+   */
+  armnn_code (*event_wait)(armnn_event *event, uint64_t until_ns, int32_t *has_ended, armnn_error *error);
+  /* Ends an event, whether or not its work has ended. Thread: any, once. */
+  void (*event_destroy)(armnn_event *event);
+};
+#define ARMNN_STREAMS_ID ARMNN_ID('A', 'S', 'T', 'R')
+#define ARMNN_STREAMS_SIZE ARMNN_END(armnn_streams, event_destroy)
+#define armnn_streams_has_create(p) ARMNN_HAS_FN(p, armnn_streams, create)
+#define armnn_streams_has_destroy(p) ARMNN_HAS_FN(p, armnn_streams, destroy)
+#define armnn_streams_has_execute_on(p) ARMNN_HAS_FN(p, armnn_streams, execute_on)
+#define armnn_streams_has_record(p) ARMNN_HAS_FN(p, armnn_streams, record)
+#define armnn_streams_has_wait_event(p) ARMNN_HAS_FN(p, armnn_streams, wait_event)
+#define armnn_streams_has_event_wait(p) ARMNN_HAS_FN(p, armnn_streams, event_wait)
+#define armnn_streams_has_event_destroy(p) ARMNN_HAS_FN(p, armnn_streams, event_destroy)
 
 /* The extension armnn.mapped/1 of a backend, since 1.2: programs that read their constants where a
  * file is mapped, so that processes share them and none is copied. Growable.
@@ -1042,8 +1195,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_support) == 64, "armnn_support");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_support, layout) == 60, "armnn_support");
 ARMNN_STATIC_ASSERT(sizeof(armnn_device) == 112, "armnn_device");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device, num_info) == 112, "armnn_device");
-ARMNN_STATIC_ASSERT(sizeof(armnn_io_requirement) == 32, "armnn_io_requirement");
-ARMNN_STATIC_ASSERT(ARMNN_END(armnn_io_requirement, min_bytes) == 32, "armnn_io_requirement");
+ARMNN_STATIC_ASSERT(sizeof(armnn_io_requirement) == 40, "armnn_io_requirement");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_io_requirement, reserved) == 40, "armnn_io_requirement");
 ARMNN_STATIC_ASSERT(sizeof(armnn_allocator) == 48, "armnn_allocator");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_allocator, device_id) == 48, "armnn_allocator");
 ARMNN_STATIC_ASSERT(sizeof(armnn_compile_args) == 48, "armnn_compile_args");
@@ -1060,8 +1213,12 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_memory) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_memory, buffer_destroy) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory) == 80, "armnn_device_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory, buffer_destroy) == 80, "armnn_device_memory");
-ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory_2) == 80, "armnn_device_memory_2");
-ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory_2, buffer_destroy) == 80, "armnn_device_memory_2");
+ARMNN_STATIC_ASSERT(sizeof(armnn_device_limits) == 40, "armnn_device_limits");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_limits, total_bytes) == 40, "armnn_device_limits");
+ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory_2) == 120, "armnn_device_memory_2");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory_2, buffer_destroy) == 120, "armnn_device_memory_2");
+ARMNN_STATIC_ASSERT(sizeof(armnn_streams) == 72, "armnn_streams");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_streams, event_destroy) == 72, "armnn_streams");
 ARMNN_STATIC_ASSERT(sizeof(armnn_mapped) == 24, "armnn_mapped");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_mapped, deserialize) == 24, "armnn_mapped");
 ARMNN_STATIC_ASSERT(sizeof(armnn_replan) == 24, "armnn_replan");

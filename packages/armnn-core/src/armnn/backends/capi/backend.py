@@ -31,12 +31,8 @@ from armnn.backends.capi.contexts import (
     read_capabilities,
     read_devices,
 )
-from armnn.backends.capi.extensions import (
-    NativeAsyncExecution,
-    NativeHandleFactory,
-    NativeSharedMemory,
-    factory_id,
-)
+from armnn.backends.capi.devices import NativeHandleFactory, NativeQueue, factory_id
+from armnn.backends.capi.extensions import NativeAsyncExecution, NativeSharedMemory
 from armnn.backends.capi.library import NativeLibrary, NativeObject
 from armnn.backends.capi.programs import NativeProgram, check_open, stored_program
 from armnn.backends.capi.values import option_array
@@ -50,7 +46,12 @@ from armnn.backends.contract import (
     Support,
     Workload,
 )
-from armnn.backends.memory import HOST_FACTORY_ID, Allocator, TensorHandleFactories
+from armnn.backends.memory import (
+    HOST_FACTORY_ID,
+    Allocator,
+    MemoryManager,
+    TensorHandleFactories,
+)
 from armnn.backends.options import CreationOptions, OptionValue
 from armnn.errors import ArmnnError, BackendError, InvalidArgumentError, NotFoundError
 from armnn.tensor import TensorInfo
@@ -158,17 +159,29 @@ class NativeBackend(NetworkBackend, CachingBackend):
         Raises:
             BackendError: The table of its device memory is not what the header describes.
         """
+        return self._factories(None)
+
+    def _factories(self, device: NativeDevice | None) -> tuple[str, ...]:
+        """Return the factories of a device's memory and of host memory, if usable."""
         table = self.library.device_memory
         if table is None:
             return ()
-        own = factory_id(self.id)
+        own = factory_id(self.id, device)
         return (own, HOST_FACTORY_ID) if table.takes_host_memory else (own,)
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
-        """Register the factory of device memory, if there is one."""
-        table = self.library.device_memory
-        if table is not None:
-            registry.register(NativeHandleFactory(self.start(), table))
+        """Register the factories of device memory, if there is any: one for each device."""
+        if self.library.device_memory is None:
+            return
+        registry.register(NativeHandleFactory(self.start()))
+        if self.library.has_placed_memory:
+            for device in self.devices()[1:]:
+                registry.register(NativeHandleFactory(self.start(), device))
+
+    def create_memory_manager(self) -> MemoryManager | None:
+        """Return the stream of an execution context, None without streams."""
+        table = self.library.streams
+        return None if table is None else NativeQueue(self.start(), table)
 
     @property
     def cache_file_count(self) -> int:
@@ -286,9 +299,11 @@ class NativeBackend(NetworkBackend, CachingBackend):
             return NativeModelContext(others, None, self._options)
         wanted = str(options[DEVICE_OPTION])
         devices = self.devices()
-        for device in devices:
+        is_placed = self.library.has_placed_memory
+        for index, device in enumerate(devices):
             if device.id == wanted:
-                return NativeModelContext(others, device, self._options)
+                factories = self._factories(device) if index and is_placed else None
+                return NativeModelContext(others, device, self._options, factories)
         known = ", ".join(repr(device.id) for device in devices)
         raise NotFoundError(
             f"backend {self.id!r} has no device {wanted!r}: expected one of {known or 'none'}"

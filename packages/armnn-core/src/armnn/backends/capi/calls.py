@@ -27,6 +27,7 @@ from armnn.errors import (
     BackendUnavailableError,
     CancelledError,
     DeadlineExceededError,
+    DeviceLostError,
     IncompatibleBlobError,
     InvalidArgumentError,
     NotFoundError,
@@ -45,6 +46,7 @@ from armnn_backend_api.names import (
     MAPPED_PROGRAMS,
     PLACED_DEVICE_MEMORY,
     REPLANNED_PROGRAMS,
+    STREAMS,
 )
 from armnn_backend_api.table import functions_of, read_text
 
@@ -56,7 +58,10 @@ _DEVICE_MEMORIES: Final[tuple[tuple[str, type[Any], tuple[int, int]], ...]] = (
     (DEVICE_MEMORY, abi.DeviceMemory, (1, 2)),
 )
 """The versions of the extension for device memory, the newest first, and since when they are."""
-_OPTIONAL_OF_DEVICE_MEMORY: Final = ("device_id", "takes_host_memory", "reserved", "import_host")
+_OPTIONAL_OF_DEVICE_MEMORY: Final = (
+    *("device_id", "takes_host_memory", "reserved"),
+    *("import_host", "import_data", "import_fd", "copy_between", "map", "unmap"),
+)
 
 
 class NativeLoadError(BackendUnavailableError):
@@ -154,6 +159,37 @@ class Library:
             if table is not None:
                 return table
         return None
+
+    @functools.cached_property
+    def has_placed_memory(self) -> bool:
+        """Whether :attr:`device_memory` is ``armnn.device/2``.
+
+        Raises:
+            BackendError: See there.
+        """
+        table = self.device_memory
+        return table is not None and table.header.struct_id == abi.STRUCT_IDS[abi.DeviceMemory2]
+
+    @functools.cached_property
+    def streams(self) -> abi.Streams | None:
+        """The extension for streams of a device, if it has one beside ``armnn.device/2``.
+
+        Raises:
+            BackendError: A table is not what the header describes.
+        """
+        if not self.has_placed_memory:
+            return None
+        table: abi.Streams | None = extension_table(self, STREAMS, abi.Streams)
+        return table
+
+    @functools.cached_property
+    def execute_on(self) -> Callable[..., int]:
+        """``execute_on`` of :attr:`streams`, which is there; as :attr:`execute`."""
+        address = extension_address(self, STREAMS)
+        assert address is not None
+        function: Any = abi.Streams.from_address(address).execute_on
+        execute_on = ctypes.cast(function, _Execute)
+        return keeping_floating_point(execute_on) if self.is_dropped_file else execute_on
 
     @functools.cached_property
     def takes_any_host_memory(self) -> bool:
@@ -455,6 +491,7 @@ _KINDS: Final[dict[int, tuple[str, type[ArmnnError]]]] = {
     abi.UNAVAILABLE: ("ARMNN_UNAVAILABLE", BackendUnavailableError),
     abi.INCOMPATIBLE_BLOB: ("ARMNN_INCOMPATIBLE_BLOB", IncompatibleBlobError),
     abi.UNSUPPORTED_NODE: ("ARMNN_UNSUPPORTED_NODE", BackendError),
+    abi.DEVICE_LOST: ("ARMNN_DEVICE_LOST", DeviceLostError),
 }
 
 
@@ -465,6 +502,7 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (MemoryError, abi.RESOURCE_EXHAUSTED),
     (NotImplementedError, abi.UNIMPLEMENTED),
     (BackendUnavailableError, abi.UNAVAILABLE),
+    (DeviceLostError, abi.DEVICE_LOST),
     (IncompatibleBlobError, abi.INCOMPATIBLE_BLOB),
     (InvalidArgumentError, abi.INVALID_ARGUMENT),
 )
@@ -508,7 +546,23 @@ def call(
         ArmnnError: It failed; the kind is that of its code.
         BaseException: A host callback failed during the call, for example with KeyboardInterrupt.
     """
-    failure = attempt(library.required(name), *args)
+    call_of(library, library.required(name), action, *args, names=names)
+
+
+def call_of(
+    library: Library,
+    function: Callable[..., int],
+    action: str,
+    *args: object,
+    names: Sequence[str] = (),
+) -> None:
+    """Call a function of an extension of a library as :func:`call` does.
+
+    Raises:
+        ArmnnError: It failed.
+        BaseException: A host callback failed during the call.
+    """
+    failure = attempt(function, *args)
     if failure is not None:
         raise exception_of(failure, library, action, names)
 

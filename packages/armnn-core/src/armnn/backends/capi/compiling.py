@@ -247,7 +247,7 @@ def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContex
         pointer = _compiled(backend, graph, model, compile_now, call_ids)
     footprint = Footprint.from_details(details)
     count_packing(details.get("pack_ns"), began)
-    return NativeProgram(backend, pointer, graph.names, footprint)
+    return NativeProgram(backend, pointer, graph.names, footprint, model.device)
 
 
 def _replanned(
@@ -262,7 +262,7 @@ def _replanned(
     else:
         with watched_call() as call_ids:
             pointer = _compiled(backend, graph, model, replan, call_ids)
-    return NativeProgram(backend, pointer, graph.names)
+    return NativeProgram(backend, pointer, graph.names, device=model.device)
 
 
 def _compiled(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -159,9 +159,11 @@ class NativeModelContext(ModelContext):
         options: Mapping[str, OptionValue],
         device: NativeDevice | None = None,
         defaults: Mapping[str, OptionValue] | None = None,
+        factories: Sequence[str] | None = None,
     ) -> None:
         super().__init__(options)
         self.device = device
+        self.handle_factory_preferences = factories
         self.defaults = dict(defaults or {})
         self.asked: Any = None
         self._arena = Arena()

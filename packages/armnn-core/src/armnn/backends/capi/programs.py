@@ -36,7 +36,12 @@ from armnn.backends.capi.calls import (
     name_deadline,
     raise_stored,
 )
-from armnn.backends.capi.contexts import NativeModelContext, device_pointer, read_devices
+from armnn.backends.capi.contexts import (
+    NativeDevice,
+    NativeModelContext,
+    device_pointer,
+    read_devices,
+)
 from armnn.backends.capi.library import NativeObject
 from armnn.backends.capi.values import spelling_of
 from armnn.backends.options import OptionValue
@@ -80,12 +85,13 @@ class NativeProgram(NativeObject, Program):
 
     Attributes:
         names: The names of its layers, by node id.
+        device: What it was compiled for; None for the backend's first.
         fingerprint: Of the graph, if it is stored under that; else "".
         kept: Its graph, if it may be compiled for other shapes.
         weigh: Finds the footprint out, if it is not known yet.
     """
 
-    __slots__ = ("_footprint", "backend", "fingerprint", "kept", "names", "weigh")
+    __slots__ = ("_footprint", "backend", "device", "fingerprint", "kept", "names", "weigh")
 
     def __init__(
         self,
@@ -93,6 +99,7 @@ class NativeProgram(NativeObject, Program):
         pointer: int | None,
         names: tuple[str, ...],
         footprint: Footprint | None = None,
+        device: NativeDevice | None = None,
     ) -> None:
         """Own what compile or deserialize returned.
 
@@ -108,6 +115,7 @@ class NativeProgram(NativeObject, Program):
         super().__init__(library, pointer, library.required("program_destroy"), backend)
         self.backend = backend
         self.names = names
+        self.device = device
         self.fingerprint = ""
         self._footprint = footprint
         self.kept: KeptGraph[NativeProgram] | None = None
@@ -414,7 +422,9 @@ def _read(
             failure = attempt(in_place, *given, _GIVE_BACK, lent, ctypes.byref(pointer))
     if failure is not None:
         raise StaleEntryError(failure.text or f"deserialize failed with code {failure.code}")
-    return NativeProgram(backend, pointer.value, names, Footprint.from_details(details))
+    return NativeProgram(
+        backend, pointer.value, names, Footprint.from_details(details), model.device
+    )
 
 
 def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 import time
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.backends.capi.calls import NOBODY, call, raise_stored, stored, watched_call
-from armnn.backends.capi.extensions import NativeHandle, NativeHandleFactory, NativeTask
+from armnn.backends.capi.calls import NOBODY, Library, call, raise_stored, stored, watched_call
+from armnn.backends.capi.devices import NativeHandle, NativeHandleFactory, NativeQueue
+from armnn.backends.capi.extensions import NativeTask
 from armnn.backends.capi.programs import NativeProgram, check_open
 from armnn.backends.capi.values import tensor_of
 from armnn.backends.contract import RunControl, Step, Workload, controlled_runs, current_control
@@ -26,6 +28,7 @@ from armnn_backend_api.structs import Arena, new_error, struct
 _NO_REQUIREMENT: Final = struct(abi.IoRequirement)
 _ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
 _PADDING_LIMIT: Final = 1 << 21
+_KINDS: Final = (abi.MEMORY_ANY, abi.MEMORY_HOST, abi.MEMORY_DEVICE)
 
 
 class _Ports:
@@ -34,12 +37,13 @@ class _Ports:
     Args:
         program: The program.
         arena: Holds what the descriptions point to.
+        queue: What orders the use of tensors that it puts on the device.
     """
 
-    def __init__(self, program: NativeProgram, arena: Arena) -> None:
+    def __init__(self, program: NativeProgram, arena: Arena, queue: NativeQueue | None) -> None:
         self._program = program
         self._arena = arena
-        self._device = _device_only(program)
+        self._queue = queue
 
     def tensor(
         self, index: int, handle: TensorHandle, *, is_output: bool
@@ -55,20 +59,31 @@ class _Ports:
             BackendError: The backend asks for more memory than makes sense.
             ArmnnError: The backend does not say what it needs.
         """
-        own = _own_handle(handle, self._program)
-        if own is not None:
-            return own.describe(self._arena), None
-        if self._device is not None:
-            on_device = _DevicePort(handle, self._device, is_output=is_output)
-            return on_device.device.describe(self._arena), on_device
         need = _requirement(self._program, index, handle.info.size_bytes, is_output=is_output)
-        array = handle.map()
-        if isinstance(handle, ArrayHandle) and _fits(array, need):
+        own = _own_handle(handle, self._program)
+        if own is not None and need.memory_kind != abi.MEMORY_HOST:
+            return own.describe(self._arena), None
+        if self._is_for_device(need):
+            on_device = _DevicePort(handle, self._factory, self._queue, is_output=is_output)
+            return on_device.device.describe(self._arena), on_device
+        if isinstance(handle, ArrayHandle) and _fits(handle.map(), need):
+            array = handle.map()
             self._arena.hold(array)
             return tensor_of(array, self._arena), None
-        handle.unmap()
         port = _Port(handle, need, is_output=is_output)
         return port.tensor, port
+
+    def _is_for_device(self, need: abi.IoRequirement) -> bool:
+        """Return whether the program takes a tensor on its device only."""
+        table = self._program.library.device_memory
+        if table is None or need.memory_kind == abi.MEMORY_HOST:
+            return False
+        return need.memory_kind == abi.MEMORY_DEVICE or not table.takes_host_memory
+
+    @functools.cached_property
+    def _factory(self) -> NativeHandleFactory:
+        """The factory of the device that the program was compiled for."""
+        return NativeHandleFactory(self._program.backend, self._program.device)
 
 
 class _Port:
@@ -108,11 +123,16 @@ class _DevicePort:
     """
 
     def __init__(
-        self, handle: TensorHandle, factory: NativeHandleFactory, *, is_output: bool
+        self,
+        handle: TensorHandle,
+        factory: NativeHandleFactory,
+        queue: NativeQueue | None,
+        *,
+        is_output: bool,
     ) -> None:
         self._handle = handle
         self._is_output = is_output
-        self.device = factory.create(handle.info)
+        self.device = factory.create(handle.info, queue)
 
     def enter(self) -> None:
         """Bring the input."""
@@ -150,15 +170,12 @@ def _requirement(
             f"{program.title}: expected a power of two up to {_ALIGNMENT_LIMIT} and "
             f"not much more than the {handle_bytes} bytes of the tensor"
         )
+    if need.memory_kind not in _KINDS:
+        raise BackendError(
+            f"backend {library.id!r} ({library.path}) wants memory of the kind {need.memory_kind} "
+            f"for {side} {index} of {program.title}: expected an armnn_memory_kind"
+        )
     return need
-
-
-def _device_only(program: NativeProgram) -> NativeHandleFactory | None:
-    """Return a program's factory, None if it takes host memory."""
-    table = program.library.device_memory
-    if table is None or table.takes_host_memory:
-        return None
-    return NativeHandleFactory(program.backend, table)
 
 
 def _own_handle(handle: TensorHandle, program: NativeProgram) -> NativeHandle | None:
@@ -273,6 +290,7 @@ class _BoundProgram:
         "_others",
         "_ports",
         "_program",
+        "_queue",
         "args",
         "context",
         "library",
@@ -290,10 +308,16 @@ class _BoundProgram:
         self._arena = Arena()
         self.args = struct(abi.ExecuteArgs)
         self._error = new_error()
+        self._queue = _queue_of(self.library, (*inputs, *outputs))
+        execute = self.library.execute
+        if self._queue is not None:
+            execute = functools.partial(
+                self.library.execute_on, ctypes.c_void_p(self._queue.stream.pointer)
+            )
         self._call = (  # all that a run reads, at once; arguments are as ctypes passes them
             self.context,
             self.library,
-            self.library.execute,
+            execute,
             ctypes.c_void_p.from_param(self.context.pointer),
             ctypes.byref(self.args),
             ctypes.byref(self._error),
@@ -370,7 +394,7 @@ class _BoundProgram:
         start = time.perf_counter_ns()
         is_plain = control is not None and control.profiler is None
         is_long = is_plain and control is not None and self._is_long(control, start)
-        table = self.library.tasks if is_long else None
+        table = self.library.tasks if is_long and self._queue is None else None
         with watched_call() as (call_id, deadline_ns):
             if table is not None:
                 with NativeTask(table, self, call_id, deadline_ns) as task:
@@ -414,11 +438,19 @@ class _BoundProgram:
     def _other_tensor(self, index: int, handle: TensorHandle, *, is_output: bool) -> abi.Tensor:
         """Return a tensor in memory of any kind."""
         if self._others is None:
-            self._others = _Ports(self._program, self._arena)
+            self._others = _Ports(self._program, self._arena, self._queue)
         tensor, port = self._others.tensor(index, handle, is_output=is_output)
         if port is not None:
             self._ports.append(port)
         return tensor
+
+
+def _queue_of(library: Library, handles: Sequence[TensorHandle]) -> NativeQueue | None:
+    """Return the queue of the tensors of one execution context, None without streams."""
+    if library.device_memory is None:
+        return None
+    queues = [each.queue for each in handles if isinstance(each, NativeHandle)]
+    return next((queue for queue in queues if queue is not None), None)
 
 
 _TENSOR_POINTER: Final = ctypes.POINTER(abi.Tensor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""armnn.device/1, ``optimize`` and the event after a run, in C."""
+"""armnn.device, armnn.stream, ``optimize`` and the event after a run, in C."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from armnn.errors import (
     BackendError,
     CancelledError,
     DeadlineExceededError,
+    DeviceLostError,
+    InvalidArgumentError,
+    MemoryImportError,
     ResourceExhaustedError,
 )
 from armnn_backend_api.structs import Arena
@@ -48,6 +51,9 @@ class Counts(NamedTuple):
     on_host: int
     on_device: int
     allocated: int
+    streams: int
+    events: int
+    copied_between: int
 
 
 @pytest.fixture
@@ -62,7 +68,8 @@ def device(build: Callable[..., Path]) -> Iterator[Make]:
     yield make
     gc.collect()
     for library in opened:
-        assert (counts(library).buffers, counts(library).programs) == (0, 0)
+        left = counts(library)
+        assert (left.buffers, left.programs, left.streams, left.events) == (0, 0, 0, 0)
 
 
 def counts(library: NativeLibrary) -> Counts:
@@ -360,3 +367,197 @@ def test_an_alignment_that_is_no_power_of_two_is_refused(device: Make, alignment
     backend = NativeBackend(device("-DPLACED", f"-DALIGNMENT={alignment} + 0"))
     with pytest.raises(BackendError, match=f"aligns tensors of its device to {alignment} bytes"):
         backend.register_tensor_handle_factories(TensorHandleFactories())
+
+
+STREAMS = ("-DPLACED", "-DSTREAMS")
+
+
+def test_steps_are_enqueued_and_their_reader_waits(
+    device: Make, make_native_runtime: Callable[..., Any], make_backend: Callable[..., Any]
+) -> None:
+    library = device(*STREAMS, "-DALL_ALONE", "-DQUEUE_MS=30")
+    runtime = make_native_runtime(library, make_backend("Host"))
+    network = chain(host_between=True)
+    loaded = runtime.load_network(runtime.optimize(network, ["AcmeDevice", "Host"]))
+    x = np.float32([1, -2, 0.5, 3])
+    for factor in (1, -3):  # the second run writes where the first one read
+        given = {"x": factor * x}
+        result = expected(factor * x, host_between=True)
+        np.testing.assert_array_equal(loaded.run(given)["y"], result)
+    begin = time.monotonic()
+    loaded.run({"x": x})
+    assert time.monotonic() - begin > 0.085  # three executions of 30 ms, none of which is skipped
+
+
+@pytest.mark.parametrize("how", ["deadline", "cancel"])
+def test_a_wait_for_a_stream_ends_when_the_run_must(
+    device: Make, make_native_runtime: Callable[..., Any], how: str
+) -> None:
+    runtime = make_native_runtime(device(*STREAMS, "-DALL_ALONE", "-DQUEUE_MS=150"))
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    np.testing.assert_array_equal(loaded.run({"x": X})["y"], expected(X))
+    token = threading.Event()
+    begin = time.monotonic()
+    if how == "deadline":
+        with pytest.raises(DeadlineExceededError):
+            loaded.run({"x": X}, timeout=0.05)
+    else:
+        threading.Timer(0.05, token.set).start()
+        with pytest.raises(CancelledError):
+            loaded.run({"x": X}, cancel=token)
+    assert time.monotonic() - begin < 0.2
+    np.testing.assert_array_equal(loaded.run({"x": -X})["y"], expected(-X))
+
+
+def placed(library: NativeLibrary) -> tuple[NativeBackend, Any]:
+    """Return a backend and the factory of its first device."""
+    backend, factories = NativeBackend(library), TensorHandleFactories()
+    backend.register_tensor_handle_factories(factories)
+    return backend, factories["AcmeDevice.device"]
+
+
+def test_a_tensor_of_another_stream_is_awaited_by_the_device(device: Make) -> None:
+    backend, factory = placed(device(*STREAMS, "-DQUEUE_MS=60"))
+    one, other = (backend.create_memory_manager() for _ in range(2))
+    assert one is not None
+    assert other is not None
+    first, second, third = (factory.create(INFO, queue) for queue in (one, one, other))
+    first.copy_from(X)
+    begin = time.monotonic()
+    assert second.copy_on_device(first)
+    assert third.copy_on_device(second)  # waits in its own stream
+    event = third.written()
+    assert event is not None
+    assert time.monotonic() - begin < 0.05
+    assert not event.is_done
+    event.wait()
+    assert event.is_done
+    array = np.zeros(4, np.float32)
+    third.copy_to(array)
+    np.testing.assert_array_equal(array, X)
+
+
+def test_a_copy_on_the_device_goes_not_through_the_host(device: Make) -> None:
+    library = device("-DPLACED")
+    _, factory = placed(library)
+    block = factory.create_block(512, None)
+    one, other = (factory.create_in(INFO, block, offset) for offset in (0, 128))
+    one.copy_from(X)
+    before = counts(library)
+    assert other.copy_on_device(one)
+    found = since(library, before)
+    assert (found.copied_between, found.copied_in, found.copied_out) == (1, 0, 0)
+    np.testing.assert_array_equal(other.map(), X)
+    with pytest.raises(InvalidArgumentError, match="the ranges overlap"):
+        one.copy_on_device(factory.create_in(INFO, block, 8))
+    host = ArrayHandle(INFO, X.copy())
+    assert not one.copy_on_device(host)
+    _, without = placed(device("-DPLACED", "-DCOPY_BETWEEN=NULL"))
+    assert not without.create(INFO, None).copy_on_device(without.create(INFO, None))
+
+
+@pytest.mark.parametrize("flags", [("-DPLACED",), STREAMS])
+def test_memory_of_another_library_is_read_where_it_is(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
+) -> None:
+    library = device(*flags, "-DIMPORTS")
+    producer = placed(library)[1].create(INFO, None)  # of a backend of its own
+    producer.copy_from(X)
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    before = counts(library)
+    given = producer.as_buffer()
+    np.testing.assert_array_equal(loaded.run({"x": given})["y"], expected(X))
+    found = since(library, before)
+    # The output stands on memory of the host, which this device imports, too.
+    assert (found.imported, found.copied_in, found.copied_out) == (2, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (("-DPLACED",), "its table has no import_data"),
+        (("-DPLACED", "-DIMPORTS"), "it begins at byte 8: expected a multiple of 128"),
+    ],
+)
+def test_memory_that_the_device_does_not_take_is_refused_by_name(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...], reason: str
+) -> None:
+    library = device(*flags)
+    _, factory = placed(library)
+    producer = factory.create_in(INFO, factory.create_block(64, None), 8)
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    with pytest.raises(MemoryImportError, match=reason):
+        loaded.run({"x": producer.as_buffer()})
+
+
+def test_a_tensor_of_a_device_that_maps_is_written_in_place(device: Make) -> None:
+    library = device("-DPLACED", "-DMAPS")
+    _, factory = placed(library)
+    handle = factory.create(INFO, None)
+    handle.map()[...] = X
+    handle.unmap()
+    handle.unmap()  # of nothing
+    mapped = handle.map()
+    mapped[0] = 7
+    handle.unmap()
+    array = np.zeros(4, np.float32)
+    handle.copy_to(array)
+    assert array.tolist() == [7, *X.tolist()[1:]]
+
+
+@pytest.mark.parametrize("flags", [("-DPLACED",), STREAMS])
+def test_the_memory_is_on_the_device_that_an_option_selects(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
+) -> None:
+    library = device(*flags, "-DDEVICES=2", "-DALL_ALONE")
+    runtime = make_native_runtime(library)
+    for wanted, factory in (("0", "AcmeDevice.device"), ("1", "AcmeDevice.device:1")):
+        loaded = runtime.load_model(
+            chain(), ["AcmeDevice"], backend_options={"AcmeDevice": {"Device": wanted}}
+        )
+        np.testing.assert_array_equal(loaded.run({"x": X})["y"], expected(X))
+        assert factory in loaded.memory
+
+
+@pytest.mark.parametrize("flags", [("-DPLACED",), STREAMS])
+def test_an_input_that_is_wanted_in_host_memory_is_there(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
+) -> None:
+    library = device(*flags, "-DHOST_INPUTS=1")
+    runtime = make_native_runtime(library)
+    network = Network("sum")
+    x, y = (network.add_input(name, INFO) for name in "xy")
+    network.add_output("z", network.add_addition(network.add_addition(x, x), y))
+    loaded = runtime.load_model(network, ["AcmeDevice"])
+    before = counts(library)
+    given = np.float32([1, -2, 0.5, 3])
+    for factor in (1, 2):
+        found = loaded.run({"x": factor * given, "y": given})["z"]
+        np.testing.assert_array_equal(found, (2 * factor + 1) * given)
+    assert since(library, before).on_host == 2
+
+
+def test_more_than_the_device_allows_is_refused_before_it_is_asked(device: Make) -> None:
+    library = device("-DPLACED")
+    _, factory = placed(library)
+    before = counts(library)
+    with pytest.raises(ResourceExhaustedError, match="allows buffers of 4194304 bytes"):
+        factory.create(TensorInfo((1 << 21,)), None)
+    assert since(library, before).allocated == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("-DPLACED",), STREAMS])
+def test_a_lost_device_has_an_error_of_its_own(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
+) -> None:
+    lost = ("-DARMNN_BACKEND_TARGET_MINOR=3", "-DLOSES=2")
+    runtime = make_native_runtime(device(*flags, *lost))
+    network = Network("sum")
+    x = network.add_input("x", INFO)
+    network.add_output("y", network.add_addition(x, x))
+    loaded = runtime.load_model(network, ["AcmeDevice"])
+    loaded.run({"x": X / 2})
+    with pytest.raises(DeviceLostError, match=r"it fell off the bus \(ARMNN_DEVICE_LOST\)"):
+        loaded.run({"x": X / 2})
