@@ -561,3 +561,27 @@ def test_a_lost_device_has_an_error_of_its_own(
     loaded.run({"x": X / 2})
     with pytest.raises(DeviceLostError, match=r"it fell off the bus \(ARMNN_DEVICE_LOST\)"):
         loaded.run({"x": X / 2})
+
+
+@pytest.mark.parametrize("flags", [(), ("-DPLACED",), ("-DPLACED", "-DQUEUE_MS=5")])
+def test_states_stay_in_the_devices_memory(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
+) -> None:
+    library = device(*flags)
+    network = Network("sum")
+    x = network.add_input("x", INFO)
+    total = network.add_addition(network.add_input("total", INFO), x)
+    network.add_output("total", total)
+    network.add_output("y", network.add_addition(total, x))
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_model(network, ["AcmeDevice"], states={"total": "total"})
+    x = np.float32([1, -2, 0.5, 3])
+    for stream in (loaded.stream(), loaded.stream()):
+        stream.set_states({"total": 2 * x})
+        stream.run({"x": x})
+        before = counts(library)
+        for number in range(4, 14):
+            np.testing.assert_array_equal(stream.run({"x": x})["y"], (number + 1) * x)
+        found = since(library, before)
+        assert (found.copied_in, found.copied_out, found.buffers) == (10, 10, 0)
+        np.testing.assert_array_equal(stream.states()["total"], 13 * x)
