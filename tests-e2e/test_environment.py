@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from armnn.backends.selection import PREFIX, VARIABLES
+from armnn.backends.selection import LIBRARY_VARIABLES, PREFIX, VARIABLES
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = REPOSITORY / "docs" / "recording.md"
@@ -57,3 +57,4 @@ def test_the_page_has_the_table() -> None:
     _, _, section = PAGE.read_text().partition("\n## Environment variables\n")
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
     assert dict(rows) == VARIABLES
+    assert [name for name in LIBRARY_VARIABLES if f"`{name}`" not in section] == []

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -455,6 +457,12 @@ def test_what_cannot_travel_is_refused_by_name(tmp_path: Path) -> None:
         NotExportableError, match=r"'blend' \(StandIn\) .* my.domain::Blend in Python"
     ):
         to_onnx(armnn.parse(path))
+    waiting = r"'blend' .*it is the operator my.domain::Blend in Python, which no file can hold"
+    still_open = armnn.parse(blending((None, 3)), format="onnx")
+    with pytest.raises(NotStorableError, match=waiting):
+        armnn.save(still_open, tmp_path / "x.armnn")
+    with pytest.raises(NotExportableError, match=waiting):
+        to_onnx(still_open)
     with pytest.raises(InvalidArgumentError, match=name + ": load the model with load_model"):
         armnn.Runtime().compile_network(
             armnn.parse(path), tmp_path / "x.armnn-prepared", ["CpuRef"]
@@ -468,13 +476,29 @@ def test_what_cannot_travel_is_refused_by_name(tmp_path: Path) -> None:
     assert wanted in row.reason
 
 
-def test_a_cache_never_answers_for_a_function(tmp_path: Path) -> None:
+def relu() -> onnx.ModelProto:
     node = helper.make_node("Relu", ["x"], ["y"], "relu")
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (2,))
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (2,))
     graph = helper.make_graph([node], "g", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    path, cache = saved(tmp_path, model), tmp_path / "cache"
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+def scaled(x: Array, by: int) -> Array:
+    return x * by
+
+
+def times(factor: int) -> Any:
+    return lambda x: x * factor
+
+
+class Scaling:
+    def __call__(self, x: Array) -> Array:
+        return x * 2
+
+
+def test_a_cache_never_answers_for_a_function(tmp_path: Path) -> None:
+    path, cache = saved(tmp_path, relu()), tmp_path / "cache"
     feeds = {"x": np.array([-1, 2], np.float32)}
 
     def run() -> list[float]:
@@ -494,7 +518,9 @@ def test_a_record_names_the_function_and_its_file(tmp_path: Path) -> None:
     loaded = armnn.load_model(path, ["CpuRef"])
     record = loaded.record()
     found = record.document["backends"]["Python"]
-    assert found["origin"] == f"my.domain::Blend by {__name__}:blend"
+    function = f"my.domain::Blend by {__name__}:blend, sha256 "
+    assert found["origin"].startswith(function)
+    assert re.fullmatch("[0-9a-f]{64}", found["origin"].removeprefix(function))
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     assert found["files"] == {__file__: digest}
     assert armnn.verify(record, path) == ()
@@ -509,6 +535,34 @@ def test_a_record_names_the_function_and_its_file(tmp_path: Path) -> None:
     network.add_output("y", network.add_floor(network.add_input("x", TensorInfo((2,)))))
     plain = armnn.load_model(network, ["CpuRef"])
     assert "Python" not in plain.record().document["backends"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_equal"),
+    [
+        (lambda x: x * 2, lambda x: x * 2, True),
+        (lambda x: x * 2, lambda x: x * 3, False),
+        (lambda x: np.abs(x), lambda x: np.exp(x), False),
+        (lambda x: [each * 2 for each in [x]], lambda x: [each * 3 for each in [x]], False),
+        (lambda x, by=2: x * by, lambda x, by=3: x * by, False),
+        (lambda x, *, by=2: x * by, lambda x, *, by=3: x * by, False),
+        (times(2), times(2), True),
+        (times(2), times(3), False),
+        (partial(scaled, by=2), partial(scaled, by=2), True),
+        (partial(scaled, by=2), partial(scaled, by=3), False),
+        (Scaling(), Scaling(), True),
+        (np.abs, np.exp, False),
+    ],
+)
+def test_functions_of_one_name_are_told_apart_by_their_code(
+    first: Any, second: Any, *, is_equal: bool
+) -> None:
+    found = []
+    for each in (first, second):
+        with armnn.register_operator("", "Relu", each, replace=True):
+            found.append(armnn.load_model(relu(), ["CpuRef"]).record())
+    differing = [each.item for each in found[0].differences(found[1])]
+    assert differing == ([] if is_equal else ["backends.Python.origin"])
 
 
 def test_the_tools_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import importlib_metadata
 import pytest
 
 import armnn_backend_api
@@ -46,6 +47,31 @@ def test_a_distribution_tells_its_name_version_requirements_and_location(tmp_pat
         assert entry.module == "acme"
         assert entry.file == str(tmp_path / "acme.py")
         assert entry.load() == 7
+
+
+def test_an_egg_has_its_requirements_in_a_file_of_their_own(tmp_path: Path) -> None:
+    egg = tmp_path / "acme.egg-info"
+    egg.mkdir()
+    (egg / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 2.0\n")
+    (egg / "requires.txt").write_text("numpy>=2\n")
+    (egg / "entry_points.txt").write_text(f"[{GROUP}]\nA = acme:b\n")
+    with installed(tmp_path, alone=True):
+        (entry,) = metadata.entry_points(GROUP)
+    assert str(entry.distribution) == "acme 2.0"
+    assert entry.distribution.requires == ("numpy>=2",)
+
+
+def test_metadata_without_requirements_are_not_parsed_as_an_email(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parsed(_: object) -> None:
+        raise AssertionError("metadata was parsed as an email")
+
+    monkeypatch.setattr(importlib_metadata.Distribution, "metadata", property(parsed))
+    acme = Plugin("acme", "1", (), {GROUP: {"A": "acme:b"}}, {"acme": "b = 7\n"})
+    with installed(tmp_path, acme, alone=True):
+        (entry,) = metadata.entry_points(GROUP)
+    assert (entry.distribution.name, entry.distribution.requires) == ("acme", ())
 
 
 def test_files_lists_what_record_names_whether_it_exists_or_not(tmp_path: Path) -> None:

@@ -278,11 +278,19 @@ def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
     return made
 
 
-def conversion(given: np.dtype[Any], expected: np.dtype[Any], *, is_quantized: bool) -> str:
+def conversion(
+    given: np.dtype[Any], expected: np.dtype[Any], *, is_quantized: bool, source: object = None
+) -> str:
     """Return the conversion of an array to a type.
 
     Bits of a narrow float often come as integers. Real numbers for a quantised tensor are no
     numbers of steps, so that a cast would change what they mean.
+
+    Args:
+        given: The type that it has.
+        expected: The type that it should have.
+        is_quantized: Whether the tensor is quantised.
+        source: The object of another library that the array is the memory of, if it is one.
     """
     if is_quantized and given.kind not in "biu":
         return "store real numbers by armnn.quantization.quantize(array, info)"
@@ -290,6 +298,9 @@ def conversion(given: np.dtype[Any], expected: np.dtype[Any], *, is_quantized: b
     is_bits = given.kind in "uV" and given.itemsize == expected.itemsize
     if is_bits and expected.name.startswith(("float", "bfloat")):
         return f"if these are its bits, .view({name}) says so, else convert it with .astype({name})"
+    if hasattr(source, "to"):  # a tensor of PyTorch
+        library = type(source).__module__.partition(".")[0]
+        return f"convert it with .to({library}.{expected.name})"
     return f"convert it with .astype({name})"
 
 

@@ -265,14 +265,15 @@ def _entries_of(distribution: importlib_metadata.Distribution) -> list[EntryPoin
 def _describe(distribution: importlib_metadata.Distribution) -> InstalledDistribution:
     """Return a distribution's metadata; damaged ones are still listed."""
     try:
-        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-        fields = _header_fields(text)
-        requires = tuple(fields.get("requires-dist") or distribution.requires or ())
+        text = distribution.read_text("METADATA")
+        fields = _header_fields(text or distribution.read_text("PKG-INFO") or "")
+        # An egg has them in a file of their own.
+        requires = fields.get("requires-dist", []) if text else (distribution.requires or ())
         (name,), (version,) = fields["name"], fields["version"]
     except Exception:  # there are many ways to be damaged, and each raises another error
-        name, version, requires = "", "", ()
+        name, version, requires = "", "", []
     location = str(distribution.locate_file(""))
-    return InstalledDistribution(name or "unnamed", version or "0", requires, location)
+    return InstalledDistribution(name or "unnamed", version or "0", tuple(requires), location)
 
 
 def _header_fields(metadata: str) -> dict[str, list[str]]:

@@ -299,6 +299,10 @@ CHANGES: dict[str, tuple[Callable[[Path, pytest.MonkeyPatch], object], list[str]
         lambda _, patch: patch.setenv("ARMNN_ACME_LEVEL", "3"),
         ["environment.ARMNN_ACME_LEVEL"],
     ),
+    "variable of a library": (
+        lambda _, patch: patch.setenv("OPENBLAS_NUM_THREADS", "1"),
+        ["environment.OPENBLAS_NUM_THREADS"],
+    ),
     "libraries": (
         lambda _, patch: patch.setenv("LD_LIBRARY_PATH", "/opt/acme"),
         ["environment.LD_LIBRARY_PATH"],
@@ -512,8 +516,9 @@ def test_a_file_that_is_no_record_is_refused(
     document = json.loads(recorded.to_json())
     change(document)
     (tmp_path / "record.json").write_text(json.dumps(document))
-    with pytest.raises(InvalidArgumentError, match=message):
-        Record.read(tmp_path / "record.json")
+    for given in (tmp_path / "record.json", json.dumps(document).encode(), document):
+        with pytest.raises(InvalidArgumentError, match=message):
+            Record.read(given)
     with pytest.raises(jsonschema.ValidationError):  # the published schema says the same
         jsonschema.validate(document, record.SCHEMA)
 
@@ -523,6 +528,13 @@ def test_damaged_files_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "record.json").write_text(text)
     with pytest.raises(InvalidArgumentError, match=r"cannot be read: .*'armnn run --record FILE'"):
         Record.read(tmp_path / "record.json")
+
+
+def test_content_and_documents_are_verified_as_files_are(recorded: Record, folder: Path) -> None:
+    text = recorded.to_json()
+    for given in (text.encode(), json.loads(text)):
+        assert armnn.verify(given, folder / "model.acme") == ()
+        assert Record.read(given) == recorded
 
 
 def test_a_file_that_is_too_large_is_refused(

@@ -426,10 +426,8 @@ def _binary(plan: Plan) -> None:
 
 
 def _stand_in(plan: Plan) -> None:
-    if plan.layer.call is not None:
-        raise RefusedError(f"it is {plan.layer.call!r}, a function that no file can hold")
-    if plan.layer.compiled is not None:
-        raise RefusedError("it waits for data that is known when it runs")
+    if plan.layer.why_no_file:
+        raise RefusedError(plan.layer.why_no_file)
     plan.extra_allowed |= {"num_outputs"}
     plan.values = {"num_inputs": len(plan.inputs), "num_outputs": len(plan.layer.outputs)}
 

@@ -107,6 +107,7 @@ class _DeferredNode(DeferredOperator):
         self._derived = DerivedArrays() if graph.derived is None else graph.derived
         self._prefix, self._scope = graph.prefix, graph.scope
         self._operators = graph.operators
+        self.registration = graph.operators(proto.domain, proto.op_type)
         self.names = tuple(dict.fromkeys(name for name in names_read(proto, graph.bodies) if name))
         self.outputs = tuple(name for name in proto.output if name)
         self.awaits = () if awaited is None else (self.names.index(proto.input[awaited]),)

@@ -226,6 +226,8 @@ class _DeferredOperation(DeferredOperator):
     ) -> None:
         self.operator = operation.type
         self._record = operation.record
+        if self._record.code.builtin == BuiltinOperator.CUSTOM:
+            self.registration = graph.operators(DOMAIN, operation.type)
         self._graph = graph
         self._file = file
         read = (index for index in self._record.inputs if index != ABSENT)

@@ -129,6 +129,27 @@ VARIABLES: Final = {
 }
 """What each variable of the environment says that armnn itself reads."""
 
+LIBRARY_VARIABLES: Final = (
+    "BLIS_",
+    "DNNL_",
+    "GLIBC_TUNABLES",
+    "GOTO_",
+    "KMP_",
+    "LD_PRELOAD",
+    "MKL_",
+    "NPY_",
+    "OCL_ICD_",
+    "OMP_",
+    "ONEDNN_",
+    "OPENBLAS_",
+    "POCL_",
+    "VECLIB_",
+)
+"""What the names of variables begin with by which libraries choose threads, kernels and drivers.
+
+NumPy and its BLAS, OpenMP, oneDNN, loaders and drivers of OpenCL, the C library and its linker.
+"""
+
 _ALWAYS: Final = ("LD_LIBRARY_PATH",)
 """Variables that the system reads, whatever armnn makes of the environment."""
 
@@ -147,10 +168,12 @@ def environment(name: str) -> str | None:
 def honoured_variables() -> dict[str, str | None]:
     """Return the variables of the environment that count, None for those that are not set.
 
-    They are all of :data:`VARIABLES`, and those with armnn's prefix that are set: boards, and what
-    backends read. One of armnn's own that is ignored counts as one that is not set.
+    They are all of :data:`VARIABLES`, and of those that are set the ones with armnn's prefix, for
+    boards and backends, and the ones that libraries read. One of armnn's own that is ignored counts
+    as one that is not set.
     """
-    found: dict[str, str | None] = {name: os.environ[name] for name in _with_prefix(PREFIX)}
+    read_by_others = (PREFIX, *LIBRARY_VARIABLES)
+    found: dict[str, str | None] = {name: os.environ[name] for name in _with_prefix(read_by_others)}
     found |= {name: environment(name) for name in _with_prefix(BOARD_VARIABLE)}
     for name in VARIABLES:
         if name in _ALWAYS:
@@ -160,8 +183,8 @@ def honoured_variables() -> dict[str, str | None]:
     return found
 
 
-def _with_prefix(prefix: str) -> list[str]:
-    return sorted(name for name in os.environ if name.startswith(prefix))
+def _with_prefix(prefixes: str | tuple[str, ...]) -> list[str]:
+    return sorted(name for name in os.environ if name.startswith(prefixes))
 
 
 def asked_by(options: CreationOptions) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from armnn.arguments import text
-from armnn.graph.operators import Operator
+from armnn.graph.operators import DeferredOperator, Operator
 from armnn.graph.python_operators import OperatorCall
 from armnn.layers import Descriptor, LayerSpec, Requested
 from armnn.layers._inference import infer_outputs
@@ -135,6 +135,21 @@ class Layer:
         """The operator in Python that a StandIn layer is for, None of other layers."""
         held = self.compiled  # None of nearly all
         return held if isinstance(held, OperatorCall) else None
+
+    @property
+    def why_no_file(self) -> str:
+        """Why no model file can hold it, whatever the format; "" of nearly all layers."""
+        held = self.compiled
+        if isinstance(held, OperatorCall):
+            return f"it is {held!r}, a function that no file can hold"
+        if not isinstance(held, DeferredOperator):
+            return ""
+        if held.registration is not None:
+            return f"it is the operator {held.registration} in Python, which no file can hold"
+        awaited = "data that a run computes" if held.awaits else "the shapes of its inputs"
+        return (
+            f"it is the operator {held.operator!r}, which becomes layers once {awaited} are known"
+        )
 
     @property
     def title(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # a layer names the operator that it comes from
     from armnn.graph.layer import Value
     from armnn.graph.network import Network
+    from armnn.graph.python_operators import OperatorRegistration
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,12 @@ class DeferredOperator(ABC):
     Attributes:
         operator: What the model's format calls it.
         awaits: The positions of the inputs whose data it must know.
+        registration: What the program registered for it; None for an operator of the format.
     """
 
     operator: str
     awaits: tuple[int, ...]
+    registration: OperatorRegistration | None = None
 
     @abstractmethod
     def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:

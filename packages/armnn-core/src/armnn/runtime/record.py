@@ -19,10 +19,13 @@ from csv import reader
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from os import PathLike
 from pathlib import Path
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from packaging.requirements import InvalidRequirement, Requirement
 
 from armnn import metadata
@@ -218,19 +221,21 @@ class Record:
     document: Mapping[str, Any]
 
     @classmethod
-    def read(cls, file: str | PathLike[str]) -> Record:
-        """Read a file that :meth:`write` wrote.
+    def read(cls, file: str | PathLike[str] | bytes | dict[str, Any]) -> Record:
+        """Read what :meth:`write` wrote.
+
+        Args:
+            file: The path of the file, its content in bytes, or what ``json.loads`` makes of it.
 
         Raises:
             InvalidArgumentError: It cannot be read, or is no record.
         """
-        path = checked_path(file, "the file of a record")
+        title = "the record"
+        if not isinstance(file, (bytes, dict)):
+            file = checked_path(file, "the file of a record")
+            title = f"the record {file!r}"
         try:
-            with open(path, "rb") as opened:
-                content = opened.read(_LARGEST_FILE + 1)
-            if len(content) > _LARGEST_FILE:
-                raise ValueError(f"it has more than {_LARGEST_FILE} bytes")
-            found = json.loads(content)
+            found = file if isinstance(file, dict) else json.loads(_content_of(file))
             if isinstance(found, dict) and found.get("version", VERSION) != VERSION:
                 raise ValueError(
                     f"its version is {found['version']!r}, and armnn-core {__version__} reads "
@@ -239,8 +244,7 @@ class Record:
             check(found, SCHEMA)
         except (OSError, ValueError, RecursionError) as error:
             raise InvalidArgumentError(
-                f"the record {path!r} cannot be read: {error}; expected a file that "
-                "'armnn run --record FILE' wrote"
+                f"{title} cannot be read: {error}; expected what 'armnn run --record FILE' wrote"
             ) from error
         return cls(found)
 
@@ -437,6 +441,23 @@ def encoded(value: object) -> Any:
 # -- inside -------------------------------------------------------------------------------------
 
 
+def _content_of(file: str | bytes) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is larger than any record.
+    """
+    if isinstance(file, bytes):
+        content = file
+    else:
+        with open(file, "rb") as opened:
+            content = opened.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise ValueError(f"it has more than {_LARGEST_FILE} bytes")
+    return content
+
+
 def _fields_of(options: Any, without: str = "") -> dict[str, Any]:
     return {name: encoded(getattr(options, name)) for name in _names_of(options, without)}
 
@@ -517,14 +538,72 @@ def _described(entry: BackendEntry | None, code: Mapping[str, _Code]) -> dict[st
 
 
 def _functions(backend: OperatorBackend) -> dict[str, Any]:
-    """Return which functions compute operators in Python, with the sha256 of their modules."""
+    """Return which functions compute operators in Python, with the sha256 of their modules.
+
+    The functions of a module may have one name, as lambdas have: each has a sha256 of its own.
+    """
     used = sorted(backend.operators.items())
     modules = [getattr(each.compute, "__module__", "") for _, each in used]
     files = [getattr(sys.modules.get(name), "__file__", None) for name in modules]
     return {
-        "origin": ", ".join(f"{name} by {each.origin}" for name, each in used),
+        "origin": ", ".join(
+            f"{name} by {each.origin}, sha256 {_sha256_of(each.compute)}" for name, each in used
+        ),
         "files": _digests(dict.fromkeys(path for path in files if path is not None)),
     }
+
+
+def _sha256_of(function: object) -> str:
+    """Return the digest of a function's code, of its defaults and of what it captured.
+
+    The functions that it calls are not followed, and of what is neither code, number, text nor
+    array only the type counts.
+    """
+    return hashlib.sha256(repr(_parts_of(function, ())).encode()).hexdigest()
+
+
+def _parts_of(value: object, around: tuple[object, ...]) -> object:
+    """Return what two equal functions have the same, as texts, numbers and lists.
+
+    Args:
+        value: The function, or a part of it.
+        around: What it is a part of; a recursive function captures itself.
+    """
+    parts: list[object]
+    if any(each is value for each in around):
+        return "itself"
+    if isinstance(value, FunctionType):
+        cells = [_captured(cell) for cell in value.__closure__ or ()]
+        parts = [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+    elif isinstance(value, CodeType):
+        names = value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars
+        parts = [value.co_code, value.co_flags, *names, value.co_consts]
+    elif isinstance(value, partial):
+        parts = [value.func, value.args, value.keywords]
+    elif isinstance(value, MethodType):
+        parts = [value.__func__, value.__self__]
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        parts = [value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
+    elif isinstance(value, Mapping):
+        parts = [list(value), list(value.values())]
+    elif isinstance(value, (list, tuple)):
+        parts = list(value)
+    elif isinstance(value, (set, frozenset)):  # of constants
+        return sorted(map(repr, value))
+    elif value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return value
+    else:
+        kind = type(value)
+        name = getattr(value, "__qualname__", "")
+        parts = [kind.__module__, kind.__qualname__, name, vars(kind).get("__call__")]
+    return [_parts_of(each, (*around, value)) for each in parts]
+
+
+def _captured(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty, of a name that nothing is bound to yet
+        return None
 
 
 def _digests(paths: Iterable[str]) -> dict[str, str]:

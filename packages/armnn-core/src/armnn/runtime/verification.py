@@ -42,7 +42,7 @@ _AFTER_A_RUN: Final = "compare record.differences(model.record()) in a program t
 
 
 def verify(
-    record: Record | str | PathLike[str],
+    record: Record | str | PathLike[str] | bytes | dict[str, Any],
     model: str | PathLike[str],
     options: CreationOptions | None = None,
 ) -> tuple[Difference, ...]:
@@ -52,7 +52,7 @@ def verify(
     or code is not as it was installed, the plan counts as one difference with the reason.
 
     Args:
-        record: The record, or its file.
+        record: The record, its file, the content of the file in bytes, or its document.
         model: The path of the model's file, wherever it is today.
         options: Of the runtime. Of these, the folder of dynamic backends, the lock file, boards,
             allocators and functions of memory strategies count, and ``backends``, which has to

@@ -47,6 +47,15 @@ def floats(producer: Producer, count: int = 6) -> list[float]:
     return np.frombuffer(producer.read(4 * count), np.float32).tolist()
 
 
+class Torch(Producer):
+    """Has PyTorch's name for a conversion."""
+
+    __module__ = "torch._tensor"
+
+    def to(self, dtype: object) -> None:
+        raise AssertionError(dtype)
+
+
 @pytest.fixture
 def load(make_backend, make_runtime) -> Any:
     """Return a function that loads a network on one backend."""
@@ -231,6 +240,10 @@ def test_a_device_is_refused_by_name(load, side: str) -> None:
     ("x", "message"),
     [
         (Producer(bytes(48), (2, 3), FLOAT64), "the input 'x' is float64: expected float32"),
+        (
+            Torch(bytes(48), (2, 3), FLOAT64),
+            r"the input 'x' is float64: expected .* \.to\(torch\.float32\)",
+        ),
         (Producer(bytes(24), (3, 2)), r"the input 'x' has shape \[3,2\]: expected \[2,3\]"),
         (Producer(bytes(48), (2, 3), (5, 64)), "the input 'x': the memory of a Producer holds com"),
         (Producer(bytes(24), (2, 3), version=(2, 0)), "'x': .* described by DLPack 2.0"),
@@ -250,6 +263,10 @@ def test_tensors_that_do_not_fit(load, x: Producer, message: str) -> None:
         (tensor(flags=1), "the array for the output 'y' is read-only"),
         (tensor(flags=2), "the output 'y': its memory is a copy, which nobody would read"),
         (tensor(np.zeros((3, 2), np.float32)), r"'y' has shape \[3,2\]: expected \[2,3\]"),
+        (
+            Torch(bytes(48), (2, 3), FLOAT64),
+            r"the output 'y' is float64: expected .* \.to\(torch\.float32\)",
+        ),
         (Producer(bytes(3), (2, 3), (0, 4)), "the output 'y': .* holds packed int4"),
     ],
 )

@@ -114,8 +114,8 @@ def _add_layer(writer: GraphWriter, layer: Layer) -> None:
     """
     inputs = ["" if value is None else writer.name_of(value) for value in layer.inputs]
     operation = Operation(writer, layer, inputs)
-    if layer.call is not None:
-        operation.refuse(f"it is {layer.call!r}, a function that no file can hold")
+    if layer.why_no_file:
+        operation.refuse(layer.why_no_file)
     for value in (*layer.inputs, *layer.outputs):
         if value is not None and value.info.data_type.is_quantized:
             operation.refuse(

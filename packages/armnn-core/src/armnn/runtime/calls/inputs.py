@@ -250,10 +250,17 @@ def checked_array(array: object, what: str, info: TensorInfo, dtype: np.dtype[An
 
 
 def wrong_type(
-    what: str, given: np.dtype[Any], info: TensorInfo, expected: np.dtype[Any]
+    what: str,
+    given: np.dtype[Any],
+    info: TensorInfo,
+    expected: np.dtype[Any],
+    source: object = None,
 ) -> InvalidArgumentError:
-    """Return the error for an array of another type than a tensor's."""
-    advice = conversion(given, expected, is_quantized=info.is_quantized)
+    """Return the error for an array of another type than a tensor's.
+
+    ``source`` is the object of another library that it is the memory of, if it is one.
+    """
+    advice = conversion(given, expected, is_quantized=info.is_quantized, source=source)
     if info.is_quantized and given.kind not in "biu":
         advice = f"load the model with quantize=True to give and get real numbers, or {advice}"
     return InvalidArgumentError(
@@ -428,7 +435,7 @@ class Ports:
 
         Raises:
             MemoryImportError: Neither the host nor a backend reaches an object's device.
-            InvalidArgumentError: It does not give its memory.
+            InvalidArgumentError: It does not give its memory, or is of a wrong type.
         """
         foreign = [
             name
@@ -461,7 +468,20 @@ class Ports:
             if buffer.is_copy:
                 self._copies[name] = f"{shown(given[name])} hands over a copy of its elements"
             taken[name] = buffer.numpy() if buffer.device.is_host else buffer
+            if buffer.device.is_host and self.real is None:
+                self._check_type(side, name, taken[name].dtype, source)
         return taken
+
+    def _check_type(self, side: Side, name: str, given: np.dtype[Any], source: object) -> None:
+        """Check the type of an object of another library, whose conversion has another name.
+
+        Raises:
+            InvalidArgumentError: The tensor is of another one.
+        """
+        infos = self.infos if side == "input" else self._optimized.outputs
+        if name in infos and given != infos[name].data_type.numpy_dtype:
+            expected = infos[name].data_type.numpy_dtype
+            raise wrong_type(f"the {side} {name!r}", given, infos[name], expected, source)
 
     def _check_reached(
         self, name: str, what: str, device: Device | None, *, takes_devices: bool
