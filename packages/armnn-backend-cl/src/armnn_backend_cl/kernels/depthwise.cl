@@ -5,13 +5,6 @@
 // Generated before it: OPERANDS and CHAIN(v, i), what is done to each result.
 
 #define PLACES 4
-#if WIDTH == 1
-#define FLOATS float
-#define LOAD(i, p) (p)[i]
-#else
-#define FLOATS float8
-#define LOAD vload8
-#endif
 
 __kernel void depthwise(OPERANDS INPUT(float, x), INPUT(float, weights), INPUT(float, bias),
                         OUTPUT(float, y), const int items, const int height, const int width,
@@ -51,13 +44,9 @@ __kernel void depthwise(OPERANDS INPUT(float, x), INPUT(float, weights), INPUT(f
 
   for (int p = 0; p < PLACES && column + p < out_width; ++p) {
     const int at = (line * out_width + column + p) * out_channels + o;
-#if WIDTH == 1
-    AT(y)[at] = CHAIN(sum[p], at);
-#else
     float result[WIDTH];
-    vstore8(sum[p], 0, result);
+    STORE(sum[p], 0, result);
     for (int c = made - o; c < WIDTH; ++c)
       AT(y)[at + c] = CHAIN(result[c], at + c);
-#endif
   }
 }

@@ -14,6 +14,13 @@
   total = shared[0];                                       \
   barrier(CLK_LOCAL_MEM_FENCE);
 
+// Where element i of a row is, from its beginning.
+#ifdef STRAIGHT
+#define INNER(i, strides) ((i) * strides.s0)
+#else
+#define INNER(i, strides) place(i, sizes, strides)
+#endif
+
 #define SUM(x, y) ((x) + (y))
 #define GREATER(x, y) ((x) > (y) || isnan(x) ? (x) : (y))
 
@@ -36,7 +43,7 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
   float top = -INFINITY;
   const float sign_of_beta = parameter < 0 ? -1 : 1;
   for (int i = lane; i < length; i += GROUP) {
-    const float v = sign_of_beta * source[place(i, sizes, inner)];
+    const float v = sign_of_beta * source[INNER(i, inner)];
     top = GREATER(v, top);
   }
   shared[lane] = top;
@@ -44,11 +51,11 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
   const float most = sign_of_beta * total;
   float sum = 0;
   for (int i = lane; i < length; i += GROUP)
-    sum += exp((source[place(i, sizes, inner)] - most) * parameter);
+    sum += exp((source[INNER(i, inner)] - most) * parameter);
   shared[lane] = sum;
   TREE(SUM)
   for (int i = lane; i < length; i += GROUP) {
-    const int at = place(i, sizes, inner);
+    const int at = INNER(i, inner);
     const float v = (source[at] - most) * parameter;
 #ifdef SOFTMAX
     target[at] = exp(v) / total;
@@ -60,14 +67,14 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
   float mean = 0, sum = 0;
 #ifdef STANDARDIZE
   for (int i = lane; i < length; i += GROUP)
-    sum += source[place(i, sizes, inner)];
+    sum += source[INNER(i, inner)];
   shared[lane] = sum;
   TREE(SUM)
   mean = total / length;
   sum = 0;
 #endif
   for (int i = lane; i < length; i += GROUP) {
-    const float v = source[place(i, sizes, inner)] - mean;
+    const float v = source[INNER(i, inner)] - mean;
     sum = fma(v, v, sum);
   }
   shared[lane] = sum;
@@ -79,13 +86,13 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
 #endif
   const int behind = place(row, outer_sizes, gamma_outer);
   for (int i = lane; i < length; i += GROUP) {
-    const int at = place(i, sizes, inner);
+    const int at = INNER(i, inner);
     float v = (source[at] - mean) / root;
 #ifdef SCALED
-    v *= AT(gamma)[behind + place(i, sizes, gamma_inner)];
+    v *= AT(gamma)[behind + INNER(i, gamma_inner)];
 #endif
 #ifdef SHIFTED
-    v += AT(beta)[behind + place(i, sizes, gamma_inner)];
+    v += AT(beta)[behind + INNER(i, gamma_inner)];
 #endif
     target[at] = v * factor + offset;
   }

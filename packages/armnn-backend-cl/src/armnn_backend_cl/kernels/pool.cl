@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pooling over two axes; a window that reads only padding gives 0.
+// Pooling over two axes; a window that reads only padding gives 0. A work item makes WIDTH channels,
+// which lie behind each other where these are many; the last ones begin earlier where fewer are left.
 // Generated before it: MAXIMUM, AVERAGE or L2.
 
 // sizes: channels, columns and rows of the output, rows and columns of the input, both with the
@@ -11,16 +12,18 @@ __kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int
   const int item = get_global_id(0);
   if (item >= items)
     return;
-  const int channel = item % sizes.s0, place = item / sizes.s0;
+  const int across = (sizes.s0 + WIDTH - 1) / WIDTH;
+  const int made = item % across * WIDTH, channel = min(made, sizes.s0 - WIDTH);
+  const int place = item / across;
   const int column = place % sizes.s1, row = place / sizes.s1 % sizes.s2;
   const int batch = place / sizes.s1 / sizes.s2;
   const int top = row * window.s2 - window.s6, left = column * window.s3 - window.s7;
   const __global float *image = AT(x) + batch * steps.s3 + channel * steps.s0;
 
 #ifdef MAXIMUM
-  float result = -INFINITY;
+  FLOATS result = -INFINITY;
 #else
-  float result = 0;
+  FLOATS result = 0;
 #endif
   int read = 0, counted = 0;
   for (int i = 0; i < window.s0; ++i) {
@@ -31,9 +34,9 @@ __kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int
       if (y_in < 0 || y_in >= sizes.s3 || x_in < 0 || x_in >= sizes.s4)
         continue;
       ++read;
-      const float v = image[y_in * steps.s2 + x_in * steps.s1];
+      const FLOATS v = LOAD(0, image + y_in * steps.s2 + x_in * steps.s1);
 #if defined(MAXIMUM)
-      result = v > result || isnan(v) ? v : result;
+      result = (v > result) | isnan(v) ? v : result;
 #elif defined(L2)
       result = fma(v, v, result);
 #else
@@ -47,6 +50,10 @@ __kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int
 #ifdef L2
   result = sqrt(result);
 #endif
-  AT(y)[batch * steps.s7 + channel * steps.s4 + column * steps.s5 + row * steps.s6] =
-      read ? result : 0;
+  __global float *target =
+      AT(y) + batch * steps.s7 + channel * steps.s4 + column * steps.s5 + row * steps.s6;
+  float results[WIDTH];
+  STORE(result, 0, results);
+  for (int c = made - channel; c < WIDTH; ++c)
+    target[c] = read ? results[c] : 0;
 }

@@ -18,3 +18,17 @@ inline int place(int index, const int8 sizes, const int8 strides) {
   }
   return found;
 }
+
+#ifdef WIDTH  // elements that a work item takes at once
+#define JOINED_(a, b) a##b
+#define JOINED(a, b) JOINED_(a, b)
+#if WIDTH == 1
+#define FLOATS float
+#define LOAD(i, p) (p)[i]
+#define STORE(v, i, p) (p)[i] = v
+#else
+#define FLOATS JOINED(float, WIDTH)
+#define LOAD JOINED(vload, WIDTH)
+#define STORE JOINED(vstore, WIDTH)
+#endif
+#endif

@@ -8,17 +8,6 @@
 // Generated before it: OPERANDS and CHAIN(v, i), what is done to each result.
 
 #define ROWS 4
-#define JOINED_(a, b) a##b
-#define JOINED(a, b) JOINED_(a, b)
-#if WIDTH == 1
-#define FLOATS float
-#define LOAD(i, p) (p)[i]
-#define STORE(v, i, p) (p)[i] = v
-#else
-#define FLOATS JOINED(float, WIDTH)
-#define LOAD JOINED(vload, WIDTH)
-#define STORE JOINED(vstore, WIDTH)
-#endif
 
 // The first row, the panel of columns and the matrix of a work item. A group of items has `side`
 // panels beside each other.

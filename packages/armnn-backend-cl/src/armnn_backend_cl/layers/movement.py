@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from armnn_backend_cl.views import View, walked
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
+
+
+_TOGETHER: Final = 4
+"""Elements that are moved at once where they lie behind each other."""
 
 
 @lowers("Reshape")
@@ -252,7 +256,7 @@ def _padded(layer: Layer, pads: Sequence[tuple[int, int]], value: float) -> Sequ
     info = layer.output_infos[0]
     low, high = _bits(info, value)
     everything = (Out(0), target.size, low, high)
-    fill = Launch(program("move.cl", T=width(layer)), "fill", everything, target.size)
+    fill = Launch(program("move.cl", T=width(layer), WIDTH=1), "fill", everything, target.size)
     middle = target
     for axis, (before, _) in enumerate(pads):
         middle = middle.part(axis, before, shape_of(layer.input_infos[0])[axis])
@@ -276,12 +280,17 @@ def _move(
     """Return the launch that copies one view into another of its shape."""
     target = _output(layer) if target is None else target
     sizes, (from_strides, to_strides) = walked(source, target)
+    wide = _TOGETHER if from_strides[0] == to_strides[0] == 1 and sizes[0] % _TOGETHER == 0 else 1
+    count = source.size // wide
+    sizes[0] //= wide
+    from_strides[0] *= wide
+    to_strides[0] *= wide
     arguments = (
         In(read, source.start),
         Out(written, target.start),
-        source.size,
+        count,
         sizes,
         from_strides,
         to_strides,
     )
-    return Launch(program("move.cl", T=width(layer)), "move", arguments, source.size)
+    return Launch(program("move.cl", T=width(layer), WIDTH=wide), "move", arguments, count)

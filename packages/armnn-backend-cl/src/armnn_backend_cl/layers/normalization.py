@@ -154,6 +154,8 @@ def _normalized(
     sizes, strides = walked(inner, gamma_inner)
     given = layer.input_infos
     macros: dict[str, object] = {"GROUP": GROUP, mode: 1}
+    if sizes[1] == 1:
+        macros["STRAIGHT"] = 1
     if len(given) > 1 and given[1] is not None:
         macros["SCALED"] = 1
     if len(given) > 2 and given[2] is not None:

@@ -15,6 +15,9 @@ from armnn_backend_cl.views import View
 if TYPE_CHECKING:
     from armnn.graph import Layer
 
+_CHANNELS: Final = 8
+"""Channels that a work item makes where they lie behind each other."""
+
 _MACROS: Final = {
     PoolingAlgorithm.MAX: "MAXIMUM",
     PoolingAlgorithm.AVERAGE: "AVERAGE",
@@ -40,9 +43,10 @@ def pooling2d(layer: Layer) -> Sequence[Launch]:
     sizes = (
         channels, out_width, out_height, height, width, height + bottom, width + right, int(counts)
     )  # fmt: skip
-    items = batch * out_height * out_width * channels
+    wide = _CHANNELS if channels >= _CHANNELS and x.strides[3] == y.strides[3] == 1 else 1
+    items = batch * out_height * out_width * -(-channels // wide)
     arguments = (In(0), Out(0), items, sizes, window, (*x.strides[::-1], *y.strides[::-1]))
-    source = program("pool.cl", **{_MACROS[d.pool_type]: 1})
+    source = program("pool.cl", WIDTH=wide, **{_MACROS[d.pool_type]: 1})
     return [Launch(source, "pool", arguments, items)]
 
 
