@@ -8,6 +8,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from armnn.errors import (
     InvalidArgumentError,
 )
 from armnn.graph import Layer
+from armnn.profiling import Recorder, layer_times, timed_runs
 from armnn_backend_cl import device as devices
 from armnn_backend_cl.backend import GpuAccBackend
 from armnn_backend_cl.device import QueueEvent, all_devices, open_device
@@ -148,6 +150,30 @@ def test_two_queues_of_a_device_wait_for_each_other_there(monkeypatch: pytest.Mo
     np.testing.assert_array_equal(made, np.maximum(data, 0) * 256)
     assert calls.counts["enqueue_barrier"] >= 15
     assert calls.counts["wait"] == 1
+
+
+def test_a_profile_has_the_times_of_the_device() -> None:
+    model = armnn.load_model(classifier(), backends=ONLY)
+    recorder = Recorder()
+    first = model.run(picture())["y"]
+    for _ in range(2):
+        np.testing.assert_array_equal(model.run(picture(), profiler=recorder)["y"], first)
+    runs = timed_runs(recorder.events)
+    assert len(runs) == 2
+    for run in runs:
+        kernels = [kernel for layer in run.layers for kernel in layer.on_device]
+        assert {kernel.details["kernel"] for kernel in kernels} >= {"convolve", "depthwise"}
+        assert all(layer.on_device for layer in run.layers)
+        for before, after in pairwise(kernels):  # one queue, in order
+            assert before.start_ns < before.end_ns <= after.start_ns
+    times = layer_times(recorder.events, model.report)
+    assert {time.type for time in times} >= {"Convolution2d", "DepthwiseConvolution2d", "Softmax"}
+    assert sum(time.share for time in times) < 1
+    count = len(recorder.events)
+    with pytest.raises(DeadlineExceededError):
+        model.run(picture(), profiler=recorder, timeout=1e-6)
+    model.run(picture())
+    assert not any(each.details["category"] == "run" for each in recorder.events[count:])
 
 
 def test_another_batch_builds_no_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from armnn.backends import (
     ModelContext,
     OptimizationViews,
     OptionValue,
+    ProfilingSink,
     SubgraphView,
     Support,
     TensorHandleFactories,
@@ -29,6 +30,7 @@ from armnn_backend_cl.fusion import Compiled, parts_of, substituted
 from armnn_backend_cl.launches import LaunchingWorkload, Refused
 from armnn_backend_cl.layers import WrongLayout, launches_of
 from armnn_backend_cl.memory import DeviceMemory
+from armnn_backend_cl.profiling import DeviceTimes
 
 DEVICE: Final = "Device"
 """The option of a runtime that says which device it uses."""
@@ -129,13 +131,19 @@ class GpuAccBackend(Backend):
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Prepare a layer."""
         if layer.type == "PreCompiled":
-            launches = cast("Compiled", layer.compiled).launches
+            compiled = cast("Compiled", layer.compiled)
+            launches, kind = compiled.launches, compiled.head
         else:
+            kind = str(layer.type)
             try:
                 launches = launches_of(layer)
             except Refused as reason:
                 raise BackendError(f"layer {layer.name!r} ({layer.type}): {reason}") from None
-        return LaunchingWorkload(self.device, launches, model)
+        return LaunchingWorkload(self.device, launches, model, (layer.name, kind))
+
+    def create_profiling_context(self, sink: ProfilingSink) -> DeviceTimes:
+        """Return what reports the kernels of a run, with the times of the device."""
+        return DeviceTimes(sink, self.id)
 
     def create_memory_manager(self) -> MemoryManager:
         """Return the queue of an execution context."""

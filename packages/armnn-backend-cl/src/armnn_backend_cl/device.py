@@ -16,9 +16,12 @@ import pyopencl as cl
 
 from armnn.backends import BlobStore, Event, MemoryManager, raise_if_stopped
 from armnn.errors import BackendUnavailableError, ExecutionError, InvalidArgumentError
+from armnn_backend_cl.profiling import times_of_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from armnn_backend_cl.profiling import DeviceTimes
 
 _log = logging.getLogger(__name__)
 
@@ -221,26 +224,45 @@ class Queue(MemoryManager):
 
     Attributes:
         device: The device.
-        commands: The driver's queue.
+        commands: The driver's queue; of a profiled run one that keeps times.
         last: The driver's event of the last command, once there is one.
+        times: What takes the times of the run, if it is profiled.
     """
 
     def __init__(self, device: Device) -> None:
         device.check_process()
         self.device = device
-        self.commands = cl.CommandQueue(device.context, device.device)
+        self.commands = self._plain = cl.CommandQueue(device.context, device.device)
+        self._timed: cl.CommandQueue | None = None
         self.last: cl.Event | None = None
+        self.times: DeviceTimes | None = None
         self._cold: dict[Program, set[str]] = {}
 
     def acquire(self) -> None:
-        """Do nothing: blocks stay where they are between runs."""
+        """Take the queue that keeps times if the run is profiled; blocks stay where they are."""
+        self.times = times_of_thread()
+        if self.times is not None:
+            if self._timed is None:
+                properties = cl.command_queue_properties.PROFILING_ENABLE
+                self._timed = cl.CommandQueue(self.device.context, self.device.device, properties)
+            self._go_on_with(self._timed)
 
     def release(self) -> None:
         """Keep programs whose kernels have run for the first time."""
+        if self.times is not None:
+            self.times = None
+            self._go_on_with(self._plain)
         if self._cold and self.last is not None and QueueEvent(self.device, self.last).is_done:
             while self._cold:
                 program, names = self._cold.popitem()
                 program.keep(names)
+
+    def _go_on_with(self, commands: cl.CommandQueue) -> None:
+        """Let another queue of the driver come after what was enqueued."""
+        last = self.event()
+        self.commands = commands
+        if last is not None:
+            self.last = cl.enqueue_barrier(commands, [last.command])
 
     def kernel(self, source: str, name: str, blobs: BlobStore | None) -> cl.Kernel:
         """Return a new kernel that this queue is to run.

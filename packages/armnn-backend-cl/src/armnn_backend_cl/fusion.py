@@ -41,10 +41,11 @@ _MOST_READ: Final = 8
 
 
 class Compiled:
-    """The launches of a PreCompiled layer."""
+    """The launches of a PreCompiled layer, and the type of the first layer in it."""
 
-    def __init__(self, launches: Sequence[Launch]) -> None:
+    def __init__(self, launches: Sequence[Launch], head: str) -> None:
         self.launches = launches
+        self.head = head
 
 
 def parts_of(view: SubgraphView) -> Iterator[SubgraphView]:
@@ -95,7 +96,7 @@ def substituted(part: SubgraphView) -> Substitution | None:
         name=head.name,
     )
     (value,) = made if isinstance(made, Sequence) else (made,)
-    value.producer.compiled = Compiled(launches)
+    value.producer.compiled = Compiled(launches, str(head.type))
     replacement.add_output("output", value)
     return Substitution(part, replacement)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +14,7 @@ import pyopencl as cl
 from armnn.backends import ModelContext, Step, TensorHandle, Workload
 from armnn_backend_cl.device import GROUP, Device
 from armnn_backend_cl.memory import DeviceTensor, on_device
+from armnn_backend_cl.profiling import Launched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,9 +98,17 @@ class LaunchingWorkload(Workload):
         device: The device.
         launches: In order.
         model: Packed weights are shared there, and it says where programs are kept.
+        layer: The name and the type of the layer, or of the first of several, for profiles.
     """
 
-    def __init__(self, device: Device, launches: Sequence[Launch], model: ModelContext) -> None:
+    def __init__(
+        self,
+        device: Device,
+        launches: Sequence[Launch],
+        model: ModelContext,
+        layer: tuple[str, str],
+    ) -> None:
+        self._layer = layer
         self._blobs = model.blobs
         self._launches = [launch for launch in launches if launch.items]
         self._packed: dict[Weights, _Packed] = {}
@@ -113,7 +123,6 @@ class LaunchingWorkload(Workload):
         made = [on_device(handle) for handle in outputs]
         queue = made[0].queue
         assert queue is not None, "only constants have no queue"
-        commands = queue.commands
         enqueue = cl.enqueue_nd_range_kernel
         local = (GROUP,)
         bound = []
@@ -122,14 +131,19 @@ class LaunchingWorkload(Workload):
             for place, value in enumerate(self._values(launch, read, made)):
                 kernel.set_arg(place, value)
             groups = launch.items if launch.groups else -(-launch.items // GROUP)
-            bound.append((kernel, (groups * GROUP,)))
+            bound.append((kernel, (groups * GROUP,), launch.kernel))
 
+        layer = self._layer
         held = (self, read, made)  # a kernel does not keep its buffers
 
         def step() -> None:
             assert held
-            for kernel, size in bound:
+            commands, times = queue.commands, queue.times
+            for kernel, size, name in bound:
+                begin = 0 if times is None else time.perf_counter_ns()
                 queue.last = enqueue(commands, kernel, size, local)
+                if times is not None:
+                    times.launched.append(Launched(*layer, name, begin, queue.last))
 
         return step
 

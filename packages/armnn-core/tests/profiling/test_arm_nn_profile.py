@@ -100,6 +100,17 @@ def test_programs_that_read_pyarmnn_profiles_find_their_numbers() -> None:
     }
 
 
+def test_kernels_of_a_device_are_timers_of_their_workload() -> None:
+    times = {"type": "Add", "backend": "Gpu"}
+    kernels = [
+        event("add", start, start + 3, "device", **times, kernel="chain") for start in (402, 405)
+    ]
+    events = [event("add", 401, 402, "layer", **times), *kernels, event("run", 400, 409, "run")]
+    execute = arm_nn_profile(events)["ArmNN"]["inference_measurements_#1"]["Execute_#2"]
+    workload = execute["add_GpuAddWorkload_Execute_#3"]
+    assert workload["GpuKernelTimer/chain_#3"] == measurement([6.0])
+
+
 def test_a_workload_that_some_runs_lack_took_no_time_there() -> None:
     other = event("add", 402, 405, "layer", type="Addition", backend="CpuRef")
     events = [*EVENTS, other, event("run", 400, 409, "run")]

@@ -53,6 +53,17 @@ def test_threads_are_numbered_by_their_first_event_and_named() -> None:
     ]
 
 
+def test_kernels_of_a_device_have_a_row_for_each_thread() -> None:
+    kernels = [
+        Event("add", 1_002_000, 1_003_500, thread, {"category": "device", "backend": "Gpu"})
+        for thread in (70, 33, 70)
+    ]
+    rows = chrome_trace([*EVENTS, *kernels])["traceEvents"]
+    assert [row["tid"] for row in rows if row.get("cat") == "device"] == [1, 2, 1]
+    names = [row["args"]["name"] for row in rows if row["ph"] == "M"]
+    assert names == ["armnn thread 0", "device of Gpu, 1", "device of Gpu, 2", "armnn thread 3"]
+
+
 def test_a_trace_without_events_is_still_a_trace() -> None:
     assert chrome_trace([]) == {"traceEvents": [], "displayTimeUnit": "ms"}
 

@@ -135,6 +135,27 @@ def test_events_outside_of_runs_do_not_count() -> None:
     assert layer_times(later([*ONE_RUN[:4]], 0), REPORT) == []
 
 
+# A layer of 1 ms on the host, whose two kernels run for 7 ms on a device after it has ended.
+ON_DEVICE = [
+    layer("part", 1, 2, "PreCompiled", "Gpu"),
+    layer("last", 2, 3, "Pad", "Gpu"),
+    event("part", 2, 6, "device", type="Convolution2d", backend="Gpu", kernel="convolve"),
+    event("part", 6, 9, "device", type="Convolution2d", backend="Gpu", kernel="add"),
+    event("last", 9, 9.5, "device", type="Pad", backend="Gpu", kernel="move"),
+    event("nobody", 9, 9.5, "device", type="Pad", backend="Gpu", kernel="move"),
+    event("run", 0, 10, "run"),
+]
+
+
+def test_a_layer_on_a_device_has_the_time_of_its_kernels_there() -> None:
+    report = Report((ReportRow("part", "Convolution2d", "Gpu", multiply_adds=5),))
+    events = [*ON_DEVICE, *later(ON_DEVICE, 20), *later(ON_DEVICE[:1], 20, thread=2)]
+    assert layer_times(events, report) == [
+        LayerTime("part", "Convolution2d", "Gpu", 7.0, 0.7, 5),
+        LayerTime("last", "Pad", "Gpu", 0.5, 0.05, 0),
+    ]
+
+
 def test_the_report_is_needed() -> None:
     with pytest.raises(InvalidArgumentError, match=r"the report .* expected a Report; it is load"):
         layer_times(ONE_RUN, None)  # type: ignore[arg-type]  # that it is refused is tested

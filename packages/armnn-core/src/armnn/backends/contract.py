@@ -186,8 +186,10 @@ class ProfilingSink(ABC):
             name: Of a layer, or of what a backend did.
             start_ns: When it began.
             end_ns: When it ended.
-            details: What readers of the profile know: ``category`` ("layer", "kernel"), ``type``
-                (the layer type) and ``backend``, all texts. Others are kept and shown.
+            details: What readers of the profile know: ``category`` ("layer"; "kernel" of what ran
+                inside of a layer on the host; "device" of a kernel in a queue, whose ``name`` is
+                that of its layer), ``type`` (the layer type), ``backend`` and ``kernel`` (its name
+                if that is another), all texts. Others are kept and shown.
         """
 
 
@@ -198,9 +200,10 @@ class ProfilingContext:
         """Take note that a profiled run begins."""
 
     def end_run(self, network_id: int) -> None:
-        """Take note that a profiled run ended.
+        """Take note that a profiled run ended, well or not, on the thread that began it.
 
-        Events of a device can be reported now.
+        Kernels of a device are reported now, with the category "device": they belong to the run of
+        this thread in which they began, by the clock of the host.
         """
 
 

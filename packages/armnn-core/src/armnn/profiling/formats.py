@@ -24,7 +24,7 @@ from typing import Any
 
 from armnn.arguments import file_path, instance, items
 from armnn.graph import Layer, Network
-from armnn.profiling.layer_times import TimedRun, timed_runs
+from armnn.profiling.layer_times import DEVICE, TimedRun, timed_runs
 from armnn.profiling.recorder import Event
 from armnn.tensor import TensorInfo, format_shape
 from armnn.types import ArmnnEnum
@@ -34,21 +34,23 @@ def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:
     """Return a trace as JSON can hold it.
 
     Times count from the start of the earliest event. Threads are numbered in the order of their
-    first event.
+    first event; kernels on a device are rows of their own, one for each thread whose runs they are.
     """
     recorded = items(events, "the events", "a list of Event, as Recorder.events is")
     for event in recorded:
         instance(event, Event, "one of the events")
     ordered = sorted(recorded, key=lambda event: (event.start_ns, -event.end_ns))
     origin_ns = ordered[0].start_ns if ordered else 0
-    threads: dict[int, int] = {}
+    threads: dict[tuple[int, str], int] = {}
     process = os.getpid()
     rows: list[dict[str, Any]] = []
     for event in ordered:
-        thread = threads.setdefault(event.thread_id, len(threads))
+        category = str(event.details.get("category", "event"))
+        device = str(event.details.get("backend", "")) if category == DEVICE else ""
+        thread = threads.setdefault((event.thread_id, device), len(threads))
         row = {
             "name": event.name,
-            "cat": str(event.details.get("category", "event")),
+            "cat": category,
             "ph": "X",
             "ts": (event.start_ns - origin_ns) / 1000,
             "dur": event.duration_ns / 1000,
@@ -57,7 +59,7 @@ def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:
         }
         args = {key: value for key, value in event.details.items() if key != "category"}
         rows.append({**row, "args": args} if args else row)
-    names = [_thread_name(process, thread) for thread in threads.values()]
+    names = [_thread_name(process, thread, device) for (_, device), thread in threads.items()]
     return {"traceEvents": [*names, *rows], "displayTimeUnit": "ms"}
 
 
@@ -73,8 +75,8 @@ def write_chrome_trace(events: Iterable[Event], path: str | os.PathLike[str]) ->
         file.write(text + "\n")
 
 
-def _thread_name(process: int, thread: int) -> dict[str, Any]:
-    name = f"armnn thread {thread}"
+def _thread_name(process: int, thread: int, device: str) -> dict[str, Any]:
+    name = f"device of {device}, {thread}" if device else f"armnn thread {thread}"
     return {
         "name": "thread_name",
         "ph": "M",
@@ -229,8 +231,9 @@ def _executions(runs: Sequence[TimedRun]) -> _Node:
             times[label] += 1
             node = workloads.setdefault(key, _Node(label, [None] * len(runs), backend))
             node.spans[index] = _span_of(layer.event)
-            for kernel in layer.kernels:
-                durations = node.kernels.setdefault(kernel.name, [0] * len(runs))
+            for kernel in (*layer.kernels, *layer.on_device):
+                name = str(kernel.details.get("kernel", kernel.name))
+                durations = node.kernels.setdefault(name, [0] * len(runs))
                 durations[index] += kernel.duration_ns
         ends = [_span_of(layer.event) for layer in run.layers] or [_span_of(run.event)]
         spans.append((ends[0][0], ends[-1][1]))

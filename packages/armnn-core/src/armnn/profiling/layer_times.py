@@ -23,10 +23,12 @@ class TimedLayer:
     Attributes:
         event: The time of its workload.
         kernels: What its backend reported from inside, in order.
+        on_device: Its kernels on a device with a queue, which may run after the workload has ended.
     """
 
     event: Event
     kernels: list[Event] = field(default_factory=list)
+    on_device: list[Event] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -45,10 +47,12 @@ class TimedRun:
 def timed_runs(events: Iterable[Event]) -> list[TimedRun]:
     """Return the runs among events, ordered by their starts.
 
-    An event belongs to the run and layer of its thread during which it began.
+    An event belongs to the run and layer of its thread during which it began; a kernel on a device
+    to the layer of the run that it names.
     """
     runs: list[TimedRun] = []
     current: dict[int, TimedRun] = {}
+    on_device: list[tuple[TimedRun, Event]] = []
     for event in sorted(events, key=lambda event: (event.start_ns, -event.end_ns)):
         category = event.details.get("category")
         run = current.get(event.thread_id)
@@ -57,16 +61,26 @@ def timed_runs(events: Iterable[Event]) -> list[TimedRun]:
             runs.append(current[event.thread_id])
         elif run is None or not _began_during(event, run.event):
             continue
+        elif category == DEVICE:
+            on_device.append((run, event))
         elif category == "layer":
             run.layers.append(TimedLayer(event))
         elif run.layers and _began_during(event, run.layers[-1].event):
             run.layers[-1].kernels.append(event)
+    for run, event in on_device:
+        named = (each for each in run.layers if each.event.name == event.name)
+        layer = next(named, None)
+        if layer is not None:
+            layer.on_device.append(event)
     return runs
 
 
 def _began_during(event: Event, outer: Event) -> bool:
     return outer.start_ns <= event.start_ns <= outer.end_ns
 
+
+DEVICE: Final = "device"
+"""The category of the event of a kernel on a device with a queue, which bears its layer's name."""
 
 PLAIN_RUN: Final = "plain run"
 """The category of the event of a run without profile, which says what a run takes by itself."""
@@ -155,8 +169,16 @@ def layer_times(events: Iterable[Event], report: Report) -> list[LayerTime]:
 
 
 def _add_times(layer: TimedLayer, own: dict[Key, int], rest: dict[Key, int]) -> None:
-    """Add a layer's nanoseconds, and what its kernels leave of them."""
+    """Add a layer's nanoseconds, and what its kernels leave of them.
+
+    A layer with kernels on a device has their time.
+    """
     outer, duration = _key_of(layer.event), layer.event.duration_ns
+    if layer.on_device:  # the host's time passes at the same time
+        for kernel in layer.on_device:
+            key = _key_of(kernel, outer)
+            own[key] = own.get(key, 0) + kernel.duration_ns
+        return
     if not layer.kernels:
         own[outer] = own.get(outer, 0) + duration
         return
