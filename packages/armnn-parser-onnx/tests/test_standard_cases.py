@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,21 +18,27 @@ from armnn_parser_onnx.operators import operator_names
 from armnn_parser_onnx.parser import parse
 
 
-def _claimed_cases() -> list[Any]:
+# onnx computes all its cases when it lists them, which takes seconds: one test runs them all, so
+# that only the worker of pytest-xdist that runs this file does so.
+pytestmark = pytest.mark.xdist_group("cases of the standard")
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """Return the cases of claimed operators only, seeded."""
-    os.environ.setdefault("ONNX_HOME", tempfile.mkdtemp())
+    os.environ.setdefault("ONNX_HOME", str(tmp_path_factory.mktemp("onnx")))
     state = np.random.get_state()
     np.random.seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
-        cases = load_model_tests(kind="node")
+        every = load_model_tests(kind="node")
     np.random.set_state(state)
     known = set(operator_names())
     return [
         case
-        for case in cases
+        for case in every
         if "_expanded" not in case.name
         and all(node.domain == "" and node.op_type in known for node in case.model.graph.node)
         and all(
@@ -43,8 +47,6 @@ def _claimed_cases() -> list[Any]:
         )
     ]
 
-
-CASES = _claimed_cases()
 
 REFUSED = {
     r"_training_mode$|^test_training_dropout": "in training mode",
@@ -61,14 +63,16 @@ ROUNDED_OTHERWISE = {
 """How far results may be from those of onnx, which rounds every intermediate result."""
 
 
-@pytest.fixture(scope="module")
-def runtime() -> Iterator[armnn.Runtime]:
-    with armnn.Runtime() as made:
-        yield made
+def test_the_cases_of_the_standard_pass_or_are_refused(
+    cases: list[Any], subtests: pytest.Subtests
+) -> None:
+    with armnn.Runtime() as runtime:
+        for case in cases:
+            with subtests.test(case.name):
+                _check(case, runtime)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_case_of_the_standard_passes_or_is_refused(case: Any, runtime: armnn.Runtime) -> None:
+def _check(case: Any, runtime: armnn.Runtime) -> None:
     reasons = [reason for name, reason in REFUSED.items() if re.search(name, case.name)]
     if reasons:
         with pytest.raises(ParseError, match="|".join(reasons)):
@@ -94,11 +98,11 @@ def _array(given: Any) -> Any:
     return numpy_helper.to_array(given) if isinstance(given, TensorProto) else np.asarray(given)
 
 
-def test_each_exception_is_met_by_a_case() -> None:
+def test_each_exception_is_met_by_a_case(cases: list[Any]) -> None:
     for pattern in (*REFUSED, *ROUNDED_OTHERWISE):
-        assert any(re.search(pattern, case.name) for case in CASES), pattern
+        assert any(re.search(pattern, case.name) for case in cases), pattern
 
 
-def test_the_cases_cover_nearly_every_operator() -> None:
-    seen = {node.op_type for case in CASES for node in case.model.graph.node}
+def test_the_cases_cover_nearly_every_operator(cases: list[Any]) -> None:
+    seen = {node.op_type for case in cases for node in case.model.graph.node}
     assert set(operator_names()) - seen <= {"Constant", "GlobalLpPool"}
