@@ -17,7 +17,6 @@ from armnn.errors import ParseError
 from armnn_parser_onnx.operators import operator_names
 from armnn_parser_onnx.parser import parse
 
-
 # onnx computes all its cases when it lists them, which takes seconds: one test runs them all, so
 # that only the worker of pytest-xdist that runs this file does so.
 pytestmark = pytest.mark.xdist_group("cases of the standard")
