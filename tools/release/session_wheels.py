@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -59,22 +60,48 @@ def install_wheels(
     group: str | None = None,
     all_levels: bool = False,
 ) -> None:
-    """Install requirements: ours from dist/, others from the index."""
+    """Install requirements: ours from dist/, others from the index.
+
+    An environment keeps what it has: pip replaces the wheels that were built anew, and looks for
+    others only if what is required differs from the last time.
+    """
     named = ours(*requirements)
     wheels = [wheel for package in named for wheel in _wheels(package, all_levels=all_levels)]
-    paths = [str(wheel) for wheel in wheels]
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
-    if any(_is_installed(session, package) for package in named):
+    environment = Path(session.virtualenv.location)
+    stamp = environment / "required.txt"
+    required = "\n".join([*requirements, *tools, *map(_dependencies, named)])
+    is_new = not (stamp.exists() and stamp.read_text() == required)
+    stamp.unlink(missing_ok=True)
+    there = {wheel: _installed_digest(environment, wheel) for wheel in wheels}
+    changed = [wheel for wheel in wheels if there[wheel] != _sha256(wheel)]
+    if any(there.values()) and changed:
         # Their version is the same from build to build, so pip has to be told to replace them.
-        session.install("--force-reinstall", "--no-deps", *paths)
-        paths = []
-    session.install(*paths, *requirements, *tools)
+        session.install("--force-reinstall", "--no-deps", *map(str, changed))
+        changed = []
+    if is_new:
+        session.install(*map(str, changed), *requirements, *tools)
+    stamp.write_text(required)
 
 
-def _is_installed(session: nox.Session, package: str) -> bool:
-    """Return whether a session's environment has a distribution."""
-    site_packages = f"lib/python*/site-packages/{_file_stem(package)}-*.dist-info"
-    return any(Path(session.virtualenv.location).glob(site_packages))
+def _installed_digest(environment: Path, wheel: Path) -> str | None:
+    """Return the digest of the wheel that a distribution was installed from, if it is there."""
+    name = wheel.name.partition("-")[0]
+    # pip's record of where a distribution came from (PEP 610).
+    for origin in environment.glob(f"lib/python*/site-packages/{name}-*.dist-info/direct_url.json"):
+        archive = json.loads(origin.read_text()).get("archive_info", {})
+        return str(archive.get("hashes", {}).get("sha256", "unknown"))
+    return None
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _dependencies(package: str) -> str:
+    """Return what a distribution of ours requires, as text."""
+    project = PACKAGES[package]["project"]
+    return repr((project["dependencies"], project.get("optional-dependencies")))
 
 
 def ours(*requirements: str) -> list[str]:
