@@ -24,6 +24,9 @@ from tools.release.session_wheels import (
     ours,
 )
 
+# pytest keeps what it made of the assertions of a test file, beside it, for later workers and runs.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 nox.needs_version = ">=2026.10"
 # The longest early: sessions that run beside each other end together then.
 nox.options.sessions = [
