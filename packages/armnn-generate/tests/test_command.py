@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,16 @@ def test_a_prepared_model_is_kept(
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
     assert list((tmp_path / "kept").iterdir())
+
+
+def test_a_folder_is_compiled(
+    genai_folder: Path, generator: Generator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(genai_folder, tmp_path / "model")
+    out = ["-o", str(folder / "m.armnn-prepared"), "--backends", "CpuRef"]
+    assert main(["compile", str(folder), "--capacity", "40", *out]) == 0
+    assert "layers on CpuRef" in capsys.readouterr().out
+    assert generate(folder, "--file", "m.armnn-prepared", "-p", PROMPT) == 0
+    printed, told = capsys.readouterr()
+    assert printed == command._for_terminal(text_of(generator, PROMPT)) + "\n"
+    assert "memory" not in told  # a prepared model does not say how large its weights are

@@ -372,3 +372,38 @@ def test_a_worker_killed_in_a_sentence_loses_no_token(genai_folder: Path) -> Non
                 os.kill(supervisor.link().pid, signal.SIGKILL)
         assert answer.tokens == expected.tokens
         assert "".join(pieces) == text
+
+
+def test_a_prepared_model_makes_the_same_text(genai_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(genai_folder, tmp_path / "model")
+    file = folder / "model.armnn-prepared"
+    report = armnn_generate.compile_folder(folder, file, ["CpuRef"], capacity=200)
+    assert {row.backend for row in report} == {"CpuRef"}
+    (folder / "model.onnx").unlink()
+    with (
+        armnn_generate.load(genai_folder, ["CpuRef"]) as plain,
+        armnn_generate.load(folder, file=file.name) as prepared,
+    ):
+        assert prepared.model.folder.context_length == 200
+        assert prepared.model.weight_bytes == 0
+        prepared.prepare()
+        for prompt in (PROMPT, PROMPT * 9):  # in one call, and in chunks
+            expected, made = (
+                it.stream(prompt, max_tokens=6, temperature=0.0) for it in (plain, prepared)
+            )
+            assert "".join(made) == "".join(expected)
+            assert made.tokens == expected.tokens
+        with pytest.raises(InvalidArgumentError, match="expected 200 at most, the context"):
+            prepared.stream([1] * 201)
+        with pytest.raises(ModelFileError, match="holds 4 sets of shapes only"):
+            prepared.model.network.stream().run({"input_ids": [[1, 2, 3]]})
+
+
+@pytest.mark.parametrize("capacity", [0, CONTEXT + 1])
+def test_a_capacity_is_within_the_context(
+    capacity: int, genai_folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"expected 1 to {CONTEXT}, the context"):
+        armnn_generate.compile_folder(
+            genai_folder, tmp_path / "m.armnn-prepared", ["CpuRef"], capacity=capacity
+        )

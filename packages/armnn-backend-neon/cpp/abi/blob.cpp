@@ -204,13 +204,11 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
     for (const uint64_t sum : has_digest ? entry->digest : Digest::of(entry->memory.get(), entry->bytes)) writer.number(sum);
     writer.data(entry->memory.get(), entry->bytes);
   }
-  writer.room(kReadBeyond);
-  writer.seal();
-  writer.flush();
+  writer.end(kReadBeyond);
 }
 
 StoredProgram read_blob(const Blob &blob, const std::string &level, PackedWeights &shared) {
-  Reader reader(blob.data, blob.size);
+  Reader reader(blob.data, blob.size, kReadBeyond);
   StoredProgram stored;
   if (reader.text() != kMagic) refuse("another build of CpuAcc wrote it");
   const std::string written = reader.text();
@@ -223,8 +221,7 @@ StoredProgram read_blob(const Blob &blob, const std::string &level, PackedWeight
   for (uint64_t left = reader.count(); left > 0; --left) {
     stored.packed.push_back(read_packed(reader, blob, stored.graph.values.size(), shared));
   }
-  reader.take(kReadBeyond);
-  reader.check_seal();
+  reader.check_end();
   return stored;
 }
 

@@ -116,15 +116,21 @@ def changed(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
         ),
         (lambda h: h.pop("facts"), "it holds no facts of a model"),
         (lambda h: h["facts"].pop("name"), "it is no model"),
-        (lambda h: h.pop("network"), "it holds no prepared network"),
-        (lambda h: h.update(constants=9), "it has 9 constants, and 1 blocks"),
-        (lambda h: h.update(programs=[{"key": 5}]), "its programs cannot be read"),
-        (lambda h: h.update(programs=[]), "the program is not there"),
+        (lambda h: h.pop("plans"), "it holds no prepared networks"),
+        (lambda h: h["plans"][0].pop("shapes"), "it holds no prepared networks"),
+        (lambda h: h["plans"][0].pop("network"), "it holds no prepared network"),
+        (lambda h: h["plans"][0].update(constants=9), "it has 9 constants, and 1 blocks"),
+        (lambda h: h["plans"][0].update(programs=[{"key": 5}]), "its programs cannot be read"),
+        (lambda h: h["plans"][0].update(programs=[]), "the program is not there"),
         (
-            lambda h: h["programs"][0]["header"].update(backend_version="0"),
+            lambda h: h["plans"][0]["programs"][0]["header"].update(backend_version="0"),
             "of its program .*, its backend_version is '0', expected",
         ),
-        (lambda h: h["network"]["layers"].pop(), "it takes|it makes no network"),
+        (lambda h: h["plans"][0]["network"]["layers"].pop(), "it takes|it makes no network"),
+        (lambda h: h.pop("parts"), "the parts of its blocks cannot be read"),
+        (lambda h: h.update(parts=[[[0, 0, 1 << 40]]]), "a part of .* is not within its block"),
+        (lambda h: h.update(parts=[[[-1, 0, 1]]]), "a part is"),
+        (lambda h: h.update(parts=[[[0, 0]]]), "the parts of its blocks cannot be read"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_with_its_reason(
@@ -153,3 +159,24 @@ def test_a_model_without_layers_is_a_file_too(runtime: Runtime, tmp_path: Path) 
     runtime.compile_network(net, file, ["Mock"])
     made = runtime.load_model(file).run({"x": X.astype(np.int32)})["y"]
     np.testing.assert_array_equal(made, X.astype(np.int32))
+
+
+def test_a_file_may_hold_several_sets_of_shapes(runtime: Runtime, tmp_path: Path) -> None:
+    file = tmp_path / "sum.armnn-prepared"
+    report = runtime.compile_network(
+        network(None), file, ["Mock"], shapes=[{"x": (1, 2)}, {"x": (3, 2)}]
+    )
+    assert len(report) == 4
+    loaded = runtime.load_model(file)
+    assert loaded.inputs == {"x": TensorInfo((None, 2))}
+    for rows in (3, 1):
+        data = np.tile(X, (rows, 1))
+        np.testing.assert_array_equal(loaded.run({"x": data})["y"], 3 * data)
+    with pytest.raises(ModelFileError, match=r"holds 2 sets of shapes only.*compile it for these"):
+        loaded.run({"x": np.tile(X, (2, 1))})
+    for given, message in (
+        ([{"y": (1, 2)}], "there is no input 'y' that a shape was given for"),
+        ([{"x": (1, 2)}, {}], r"give it shapes"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            runtime.compile_network(network(None), file, ["Mock"], shapes=given)

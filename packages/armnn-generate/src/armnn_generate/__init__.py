@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from armnn_generate.comparison import Parting, TextComparison, compare_text
+    from armnn_generate.decoder import compile_folder
     from armnn_generate.folder import ModelFolder
     from armnn_generate.generator import Conversation, Generation, Generator, Prompt, load
     from armnn_generate.sampling import Options, Sampler
@@ -34,11 +35,13 @@ __all__ = [
     "TextStream",
     "Tokenizer",
     "compare_text",
+    "compile_folder",
     "load",
 ]
 
 _MODULES = {
     "comparison": "Parting TextComparison compare_text",
+    "decoder": "compile_folder",
     "folder": "ModelFolder",
     "generator": "Conversation Generation Generator Prompt load",
     "sampling": "Options Sampler",

@@ -117,7 +117,9 @@ def add_parser(
         "--system", metavar="TEXT", help="the message that a chat begins with, which sets its rules"
     )
     parser.add_argument(
-        "--file", metavar="NAME", help="the ONNX file of the folder, where there are several"
+        "--file",
+        metavar="NAME",
+        help="the ONNX file of the folder, where there are several, or one of 'armnn compile'",
     )
     parser.add_argument(
         "--cache-dir",
@@ -241,7 +243,7 @@ def _measured(generations: Sequence[Generation], weight_bytes: int) -> dict[str,
     steps = sum(each.steps for each in generations)
     step_seconds = sum(each.step_seconds for each in generations)
     speed = steps / step_seconds if steps else None
-    bandwidth = _bandwidth() if steps else None
+    bandwidth = _bandwidth() if steps and weight_bytes else None  # a prepared model says no bytes
     return {
         "prompt_tokens": prompt,
         "prompt_tokens_per_second": prompt / prompt_seconds if prompt_seconds else None,

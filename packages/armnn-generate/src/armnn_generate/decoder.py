@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 import armnn
-from armnn.arguments import refused
+from armnn.arguments import integer, refused
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.graph import Network
 from armnn.parsing import survey
-from armnn_generate.folder import ModelFolder
+from armnn_generate.folder import PREPARED, ModelFolder, read_folder
+
+if TYPE_CHECKING:
+    from armnn.optimizer import Report
 
 CHUNKS: Final = (1, 8, 32, 128)
 """How many tokens a call may have."""
@@ -55,7 +61,11 @@ class LanguageModel:
         """
         self.folder = folder
         self.network = runtime.load_model(folder.model, states="auto", **options)
-        self.caches = dict(self._caches())
+        self.caches = caches_of(folder, self.network.inputs, self.network.outputs)
+        rooms = [self.network.inputs[name].shape or () for name in self.caches]
+        fixed = [shape[2] for shape in rooms if len(shape) == 4 and isinstance(shape[2], int)]
+        if fixed:  # as in a prepared model
+            self.folder = replace(folder, context_length=min(*fixed, folder.context_length))
         # Caches that get longer with each call are no states.
         self.is_in_place = all(name in self.network.caches for name in self.caches)
         known = {folder.input_ids, folder.attention_mask, folder.position_ids, _LOGITS_WANTED}
@@ -76,7 +86,12 @@ class LanguageModel:
 
     @functools.cached_property
     def weight_bytes(self) -> int:
-        """The bytes of weights that computing one token reads; the file is read for it."""
+        """The bytes of weights that computing one token reads; the file is read for it.
+
+        0 for a prepared model, which has them packed.
+        """
+        if self.folder.model.suffix == PREPARED:
+            return 0
         parsed, _ = survey(self.folder.model)
         return _weight_bytes(parsed, self.folder.input_ids)
 
@@ -84,15 +99,6 @@ class LanguageModel:
         return ModelFileError(
             f"{str(self.folder.model)!r} is no language model that can be run here: {reason}"
         )
-
-    def _caches(self) -> Iterator[tuple[str, str]]:
-        """Yield the output that follows each input of keys or values."""
-        inputs, outputs = self.network.inputs, self.network.outputs
-        for past, present in self.folder.caches:
-            for layer in range(len(inputs)):
-                names = _numbered(past, layer), _numbered(present, layer)
-                if names[0] in inputs and names[1] in outputs:
-                    yield names
 
     def feeds(
         self, tokens: NDArray[np.int64], others: Mapping[str, NDArray[Any]] = MappingProxyType({})
@@ -118,13 +124,7 @@ class LanguageModel:
             ModelFileError: The input has not the axes of batch, heads, tokens and elements.
         """
         info = self.network.inputs[name]
-        _, heads, _, size = info.shape if info.shape and info.rank == 4 else (None,) * 4
-        if not (isinstance(heads, int) and isinstance(size, int)):
-            raise ModelFileError(
-                f"the input {name!r} of {str(self.folder.model)!r} has shape {info.shape}, "
-                "expected [batch, heads, tokens, elements] with known heads and elements"
-            )
-        return np.zeros((1, heads, rows, size), info.data_type.numpy_dtype)
+        return np.zeros(_cache_shape(self.folder, name, info, rows), info.data_type.numpy_dtype)
 
     def prepare(self, *prompts: int) -> None:
         """Make the plans of calls now, so that no prompt waits for them.
@@ -151,6 +151,90 @@ class LanguageModel:
     def new_cache(self) -> TokenCache:
         """Return a cache without tokens, for a conversation."""
         return _CacheInPlace(self) if self.is_in_place else _GrowingCache(self)
+
+
+def caches_of(
+    folder: ModelFolder, inputs: Collection[str], outputs: Collection[str]
+) -> dict[str, str]:
+    """Return the output that follows each input of keys or values."""
+    pairs = {
+        _numbered(past, layer): _numbered(present, layer)
+        for past, present in folder.caches
+        for layer in range(len(inputs))
+    }
+    return {name: output for name, output in pairs.items() if name in inputs and output in outputs}
+
+
+def compile_folder(
+    folder: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    backends: Sequence[str] | None = None,
+    *,
+    model: str | None = None,
+    capacity: int | None = None,
+    runtime: armnn.Runtime | None = None,
+    **keywords: Any,
+) -> Report:
+    """Write a prepared model of a folder, which loads without a parser.
+
+    Its file has the weights once, packed, for calls of all sizes; processes that load it share
+    them. ``load(folder, file=...)`` takes it where it is in the folder.
+
+    Args:
+        folder: See :func:`armnn_generate.load`.
+        file: Its name ends in ".armnn-prepared".
+        backends: See :func:`armnn_generate.load`.
+        model: The ONNX file, below the folder, where there are several.
+        capacity: How many tokens a conversation may have; by default the context of the model.
+        runtime: Prepares it; without it a runtime is made for the call.
+        keywords: Others of :meth:`armnn.Runtime.compile_network`.
+
+    Returns:
+        Which layer runs where.
+
+    Raises:
+        ModelFileError: See :func:`armnn_generate.load`.
+        InvalidArgumentError: The capacity is not within the context of the model, its caches get
+            longer with each call, or a part of it cannot be stored.
+        OSError: The file cannot be written.
+    """
+    found = read_folder(folder, model)
+    rows = found.context_length if capacity is None else integer(capacity, "the capacity")
+    if not 0 < rows <= found.context_length:
+        raise refused("the capacity", capacity, f"1 to {found.context_length}, the context")
+    network = armnn.parse(found.model)
+    infos = {layer.name: layer.output.info for layer in network.inputs}
+    caches = caches_of(found, infos, [layer.name for layer in network.outputs])
+    sets = []
+    for size in CHUNKS:
+        lengths = {found.input_ids: size, found.position_ids: size, found.attention_mask: rows}
+        shapes: dict[str, tuple[int, ...]] = {
+            name: (1, lengths[name]) for name in infos if name in lengths
+        }
+        shapes |= {name: _cache_shape(found, name, infos[name], rows) for name in caches}
+        if size <= rows:
+            sets.append(shapes)
+    with ExitStack() as undo:
+        if runtime is None:
+            runtime = undo.enter_context(armnn.Runtime())
+        return runtime.compile_network(network, file, backends, shapes=sets, **keywords)
+
+
+def _cache_shape(
+    folder: ModelFolder, name: str, info: armnn.TensorInfo, rows: int
+) -> tuple[int, ...]:
+    """Return the shape of keys or values of so many tokens.
+
+    Raises:
+        ModelFileError: The input has not the axes of batch, heads, tokens and elements.
+    """
+    _, heads, _, size = info.shape if info.shape and info.rank == 4 else (None,) * 4
+    if not (isinstance(heads, int) and isinstance(size, int)):
+        raise ModelFileError(
+            f"the input {name!r} of {str(folder.model)!r} has shape {info.shape}, "
+            "expected [batch, heads, tokens, elements] with known heads and elements"
+        )
+    return 1, heads, rows, size
 
 
 class TokenCache(ABC):

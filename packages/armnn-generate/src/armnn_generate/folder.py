@@ -22,6 +22,8 @@ from armnn_generate.sampling import Options
 GENAI: Final = "genai_config.json"
 CONFIG: Final = "config.json"
 TOKENIZER: Final = "tokenizer.json"
+PREPARED: Final = ".armnn-prepared"
+"""The suffix of models that :func:`armnn_generate.compile_folder` wrote."""
 
 _LARGEST_CONFIG: Final = 1 << 24
 _LARGEST_TOKENIZER: Final = 1 << 28

@@ -54,3 +54,13 @@ def test_what_is_compiled_is_run_without_its_model(
     made = Path(model).with_name("y.npy")
     assert main(["run", out, "--input", "x=zeros", "--output", f"y={made}"]) == 0
     np.testing.assert_array_equal(np.load(made), np.ones((3, 2)))
+
+
+def test_a_capacity_is_that_of_a_language_model(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["-o", model.replace(".armnn", ".armnn-prepared"), "--backends", "CpuRef"]
+    assert main(["compile", model, "--capacity", "9", *out]) == 1
+    assert "--capacity is for the folder of a language model" in capsys.readouterr().err
+    assert main(["compile", str(tmp_path), "--shape", "x=3x2", *out]) == 1
+    assert "is a folder, which says how its model is read" in capsys.readouterr().err

@@ -255,6 +255,15 @@ class OptimizedNetwork:
             self.store.keep(shapes, values, plan, self.facts)
         return plan
 
+    def specialise_alone(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+        """Return the plan for one set of input shapes, which no other one is made from.
+
+        Raises:
+            ShapeError: The shapes do not fit.
+            OptimizationError: Some layers cannot run on the backends, or one of these failed.
+        """
+        return self.preparation.specialise_alone(shapes)
+
     def clear(self) -> None:
         """Take all layers out, so that their memory goes at once.
 

@@ -175,6 +175,10 @@ class Preparation:
             return self._static
         return self._from_template(shapes, values) or self._traced(shapes, values)
 
+    def specialise_alone(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+        """Return a plan that no other one is made from; see OptimizedNetwork."""
+        return self._prepare(shapes, {}) if self._static is None else self._static
+
     def clear(self) -> None:
         """Take all layers out; see OptimizedNetwork."""
         templates = [template for kept in self._templates.values() for template in kept]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from os.path import splitext
-from typing import TYPE_CHECKING, Any, Final
+from os.path import dirname, splitext
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -18,7 +18,7 @@ from armnn.__about__ import __version__
 from armnn._files import file_sha256
 from armnn._load_times import phase, stage
 from armnn.backends import ProfilingSink
-from armnn.backends.cache import Entry, StaleEntryError
+from armnn.backends.cache import Block, Entry, StaleEntryError
 from armnn.backends.encoding import UnstorableError
 from armnn.errors import InvalidArgumentError, ModelFileError
 from armnn.graph.python_operators import registered_names
@@ -27,10 +27,19 @@ from armnn.optimizer.plan import NetworkFacts, Plan
 from armnn.parsing import format_of, parse, parser_version
 from armnn.runtime.backends_in_use import BackendsInUse
 from armnn.runtime.request import LoadRequest, OptimizationRequest, parsed
-from armnn.storage.folder import SUFFIX, CacheFolder, mapped, pack, stamp_of, unpack, write_file
-from armnn.storage.model import ModelStore, facts_in, file_of, network_in
+from armnn.storage.folder import (
+    SUFFIX,
+    CacheFolder,
+    mapped_file,
+    pack,
+    stamp_of,
+    unpack,
+    write_file,
+)
+from armnn.storage.model import ModelStore, encoded_facts, facts_in, file_of, network_in
+from armnn.storage.pages import joined, with_shared_pages
 from armnn.storage.programs import ModelPrograms
-from armnn.tensor import format_shape
+from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.graph import Network
@@ -46,8 +55,17 @@ def write_artefact(
     request: OptimizationRequest,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
+    shapes: Sequence[Mapping[str, Sequence[int]]] = (),
 ) -> Report:
     """Prepare and write a network; return its report.
+
+    Args:
+        network: The network.
+        file: The file.
+        request: How it is optimized.
+        backends: Those of the runtime.
+        profiler: Where the phases are recorded, if anywhere.
+        shapes: Sets of input shapes, where the network leaves some open.
 
     Raises:
         InvalidArgumentError: The file has another suffix, input shapes are open, or a part of the
@@ -55,34 +73,96 @@ def write_artefact(
         OSError: The file cannot be written; nothing of it is left.
     """
     # late: a prepared load does without
-    from armnn.optimizer import check_layer_names
+    from armnn.optimizer import Report, check_layer_names
 
     if splitext(file)[1] != SUFFIX:
         raise InvalidArgumentError(
             f"a prepared model cannot be written to {file!r}: expected a name that ends in {SUFFIX}"
         )
     check_layer_names(network, request.options.layer_backends)
-    programs = ModelPrograms()
+    programs = ModelPrograms(folder=dirname(file) or ".")
     participants = backends.participants(network, request, profiler, programs)
     made = OptimizedNetwork(network, participants, request.options, may_change=True)
-    if not made.is_static:
-        opened = {name: info for name, info in made.inputs.items() if not info.is_static}
-        named = ", ".join(f"{name}={format_shape(info.shape)}" for name, info in opened.items())
+    sets = [_shapes_in(made, each) for each in shapes or [{}]]
+    plans, blocks = [], list[Block]()
+    report, outputs = Report(), []
+    for sizes in sets:
+        plan = made.specialise_alone(sizes)
+        try:
+            header, own = file_of(made.facts, plan, programs)
+        except UnstorableError as error:
+            message = f"{made.title} cannot be compiled to a file: {error}"
+            raise InvalidArgumentError(message) from error
+        programs.begin()
+        del header["facts"]
+        plans.append({**header, "shapes": sizes, "blocks": len(own)})
+        blocks += own
+        report += plan.report
+        outputs.append(
+            {name: each.info.static_shape for name, each in plan.outputs.items() if each}
+        )
+    held, layout = with_shared_pages(blocks)
+    used = {row.backend for row in report}
+    facts = replace(
+        made.facts,
+        inputs=_settled(made.facts.inputs, sets),
+        outputs=_settled(made.facts.outputs, outputs),
+        is_static=len(sets) == 1,
+    )
+    stored = {
+        "facts": encoded_facts(facts),
+        "plans": plans,
+        "parts": layout,
+        "key": _KEY,
+        "made_by": {"core": __version__, "backends": sorted(used)},
+    }
+    write_file(file, pack(stored, held))
+    return report
+
+
+def _settled(
+    infos: Mapping[str, TensorInfo], sets: Sequence[Mapping[str, tuple[int, ...]]]
+) -> dict[str, TensorInfo]:
+    """Return tensors with the dimensions that they have in all sets of shapes."""
+
+    def settled(name: str, info: TensorInfo) -> TensorInfo:
+        dims = zip(*(each[name] for each in sets), strict=True)
+        shape = info.shape or (None,) * len(sets[0][name])
+        pairs = zip(shape, dims, strict=True)
+        return info.with_shape(tuple([each[0] if len({*each}) == 1 else d for d, each in pairs]))
+
+    return {name: settled(name, info) if name in sets[0] else info for name, info in infos.items()}
+
+
+def _shapes_in(
+    made: OptimizedNetwork, given: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each input.
+
+    Raises:
+        InvalidArgumentError: One is not known.
+    """
+    named = made.aliases.inputs
+    known = {named.get(name, name): shape for name, shape in given.items()}
+    unknown = next((name for name in known if name not in made.inputs), None)
+    if unknown is not None:
+        raise InvalidArgumentError(
+            f"there is no input {unknown!r} that a shape was given for: {made.title} takes "
+            f"{', '.join(map(repr, made.inputs))}"
+        )
+    infos = {
+        name: info.with_shape(tuple(known[name])) if name in known else info
+        for name, info in made.inputs.items()
+    }
+    opened = {name: info for name, info in infos.items() if not info.is_static}
+    if opened or made.value_inputs:
+        listed = ", ".join(f"{name}={format_shape(info.shape)}" for name, info in opened.items())
         raise InvalidArgumentError(
             f"{made.title} cannot be compiled to a file, as it is prepared for each "
-            f"set of input shapes and values ({named or ', '.join(made.value_inputs)}): give it "
+            f"set of input shapes and values ({listed or ', '.join(made.value_inputs)}): give it "
             "shapes, as 'armnn compile --shape' does"
         )
-    shapes = {name: info.static_shape for name, info in made.inputs.items()}
-    plan = made.specialise(shapes, {})
-    try:
-        header, blocks = file_of(made.facts, plan, programs)
-    except UnstorableError as error:
-        raise InvalidArgumentError(f"{made.title} cannot be compiled to a file: {error}") from error
-    used = {layer.backend for layer in plan.network.layers if layer.backend is not None}
-    made_by = {"core": __version__, "backends": sorted(used)}
-    write_file(file, pack({**header, "key": _KEY, "made_by": made_by}, blocks))
-    return plan.report
+    return {name: info.static_shape for name, info in infos.items()}
 
 
 def open_artefact(
@@ -99,10 +179,13 @@ def open_artefact(
         ModelFileError: It is damaged, or was made by another version, build or CPU.
     """
     try:
-        with stage("read"):
-            entry = unpack(mapped(file))
-        used = _backends_of(entry[0])
-        facts = facts_in(entry)
+        with stage("read"), open(file, "rb", buffering=0) as opened:
+            data = mapped_file(opened)
+            header, held = unpack(data)
+            used = _backends_of(header)
+            facts = facts_in((header, held))
+            blocks = joined(opened, data, held, header.get("parts"))
+        plans = _plans_in(header, blocks)
     except StaleEntryError as error:
         raise _unusable(file, error) from error
     if request.backends is None and used:
@@ -116,10 +199,14 @@ def open_artefact(
             f"{', '.join(missing)} among the backends, or none named"
         )
     participants.compute_as(facts.quantized_arithmetic)
-    store = _Artefact(file, entry, programs)
+    store = _Artefact(file, plans, programs)
 
     def make() -> OptimizedNetwork:
-        raise ModelFileError(f"the prepared model {file!r} holds one set of shapes only")
+        raise ModelFileError(
+            f"the prepared model {file!r} holds {len(plans)} "
+            f"set{'s' if len(plans) > 1 else ''} of shapes only, and the model is not there to "
+            "prepare it for others: compile it for these, too"
+        )
 
     return OptimizedNetwork.stored(facts, participants, request.options, store, make, file)
 
@@ -132,12 +219,39 @@ def _unusable(file: str, reason: StaleEntryError) -> ModelFileError:
     )
 
 
-class _Artefact:
-    """The one prepared network of a file, as a store."""
+_Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
 
-    def __init__(self, file: str, entry: Entry, programs: ModelPrograms) -> None:
+
+def _plans_in(
+    header: dict[str, Any], blocks: Sequence[memoryview]
+) -> list[tuple[dict[str, tuple[int, ...]], Entry]]:
+    """Return the prepared networks of a file, with the shapes that each is for.
+
+    Raises:
+        StaleEntryError: They are something else.
+    """
+    made = []
+    try:
+        for each in header["plans"]:
+            own, blocks = blocks[: each["blocks"]], blocks[each["blocks"] :]
+            shapes = {name: tuple(shape) for name, shape in each["shapes"].items()}
+            made.append((shapes, (each, list(own))))
+    except (TypeError, LookupError, AttributeError) as error:
+        raise StaleEntryError(f"it holds no prepared networks: {error!r}") from error
+    return made
+
+
+class _Artefact:
+    """The prepared networks of a file, as a store."""
+
+    def __init__(
+        self,
+        file: str,
+        plans: Sequence[tuple[_Shapes, Entry]],
+        programs: ModelPrograms,
+    ) -> None:
         self._file = file
-        self._entry = entry
+        self._plans = plans
         self._programs = programs
 
     def prepared(
@@ -147,14 +261,17 @@ class _Artefact:
         facts: NetworkFacts,
         participants: Participants,
         options: OptimizerOptions,
-    ) -> Plan:
-        """Return the prepared network.
+    ) -> Plan | None:
+        """Return the prepared network for input shapes; None if the file lacks it.
 
         Raises:
             ModelFileError: It does not fit.
         """
+        entry = next((entry for known, entry in self._plans if known == shapes), None)
+        if entry is None:
+            return None
         try:
-            made = network_in(self._entry, self._programs, shapes, facts, participants, options)
+            made = network_in(entry, self._programs, shapes, facts, participants, options)
         except StaleEntryError as error:
             raise _unusable(self._file, error) from error
         self._programs.begin()

@@ -7,7 +7,7 @@ The functions of the package, ``optimize`` and ``load_model``, use one that all 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -143,6 +143,7 @@ class Runtime(Closable):
         *,
         options: OptimizerOptions | None = None,
         backend_options: BackendOptions | None = None,
+        shapes: Sequence[Mapping[str, Sequence[int]]] = (),
         profiler: ProfilingSink | None = None,
         **keywords: Unpack[OptimizerKeywords],
     ) -> Report:
@@ -151,11 +152,13 @@ class Runtime(Closable):
         The file is for machines with the same versions and the same kind of CPU.
 
         Args:
-            network: Is not changed; all of its input shapes are known.
+            network: Is not changed.
             file: Its name ends in ".armnn-prepared".
             backends: See :func:`armnn.optimize`.
             options: See :func:`armnn.optimize`.
             backend_options: See :func:`armnn.optimize`.
+            shapes: The sets of input shapes that it is prepared for, where the network leaves some
+                open; the file holds the weights of all of them once.
             profiler: Gets one event per phase.
             keywords: See :func:`armnn.optimize`.
 
@@ -176,7 +179,7 @@ class Runtime(Closable):
         profiler = profiler_of(profiler, request.options)
         request = with_backends(request, network, self.registry, profiler)
         with self._gate:
-            return write_artefact(network.clone(), path, request, self._backends, profiler)
+            return write_artefact(network.clone(), path, request, self._backends, profiler, shapes)
 
     @measured
     def load_network(

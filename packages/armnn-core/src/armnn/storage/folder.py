@@ -3,9 +3,10 @@
 
 An entry is a file: magic (8 bytes), version (uint32), CRC-32 of the header (uint32), size of the
 header (uint64), little-endian; the header as JSON; each block, of the size that "sizes" of the
-header says, at the next multiple of 64; the sha256 of everything before. A file is mapped, and its
-blocks are read where they are; hashing all of it brings all of it into memory. So a reader that
-knows already that the file is what was written checks the header only, by its CRC.
+header says, at the next multiple of 64, or of 4096 if it is large; the sha256 of everything before.
+A file is mapped, and its blocks are read where they are; hashing all of it brings all of it into
+memory. So a reader that knows already that the file is what was written checks the header only, by
+its CRC.
 
 Hashing a model of 100 MB takes longer than everything else that loading it from a cache takes, and
 brings all of it into memory. So the digest of a file is kept with its stamp: device, inode, size,
@@ -36,7 +37,7 @@ from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import IO, Any, BinaryIO, Final, TypeAlias
 from zlib import crc32
 
 from armnn._files import file_sha256
@@ -161,12 +162,19 @@ _WRITING: Final = ".writing-"
 """How the name of a file begins that is not complete."""
 
 MAGIC: Final = b"\x89ARMNNS\n"
-VERSION: Final = 3
+VERSION: Final = 4
 HEADER_LIMIT: Final = 1 << 26
 
 _PREFIX: Final = struct.Struct("<8sIIQ")
 _ALIGNMENT: Final = 64
+PAGE: Final = 4096
+"""What divides the place of a large block, so that pages of it can be mapped elsewhere."""
+
+_LARGE: Final = 1 << 16
+
 _DIGEST_SIZE: Final = sha256().digest_size
+_HASHED: Final = 1 << 24
+_UNNEEDED: Final = getattr(mmap, "MADV_DONTNEED", None)  # of Linux
 
 
 def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[bytes | memoryview]:
@@ -187,9 +195,15 @@ def _content(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[byt
     yield text
     end = _PREFIX.size + len(text)
     for block, size in zip(blocks, sizes, strict=True):
-        yield bytes(-end % _ALIGNMENT)
+        begin = _begin(end, size)
+        yield bytes(begin - end)
         yield from block
-        end += -end % _ALIGNMENT + size
+        end = begin + size
+
+
+def _begin(end: int, size: int) -> int:
+    """Return where a block begins behind what ends there."""
+    return end + -end % (_ALIGNMENT if size < _LARGE else PAGE)
 
 
 def digest_of(data: memoryview) -> str:
@@ -217,7 +231,7 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
             f"it is {magic!r} of version {version}, expected {MAGIC!r}, {VERSION}"
         )
     with stage("verify"):
-        is_intact = is_known or sha256(body).hexdigest() == digest_of(data)
+        is_intact = is_known or _sha256_of(body) == digest_of(data)
     if not is_intact:
         raise StaleEntryError("its sha256 is not that of its content")
     end = _PREFIX.size + size
@@ -233,7 +247,7 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
         raise StaleEntryError(f"its header cannot be read: {error!r}") from error
     blocks = []
     for each in sizes:
-        start = end + -end % _ALIGNMENT
+        start = _begin(end, each)
         end = start + each
         if each < 0 or end > len(body):
             raise StaleEntryError(f"a block of {each} bytes does not fit into its {len(data)}")
@@ -241,6 +255,16 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
     if end != len(body):
         raise StaleEntryError("something follows its last block")
     return header, blocks
+
+
+def _sha256_of(data: memoryview) -> str:
+    """Return the sha256 of mapped data, of which nothing stays in the memory of the process."""
+    digest = sha256()
+    for start in range(0, len(data), _HASHED):
+        digest.update(data[start : start + _HASHED])
+        if isinstance(data.obj, mmap.mmap) and _UNNEEDED is not None:
+            data.obj.madvise(_UNNEEDED)
+    return digest.hexdigest()
 
 
 _DEFAULT_LIMIT: Final = 4 << 30
@@ -522,10 +546,15 @@ def mapped(path: str | PathLike[str]) -> memoryview:
         OSError: It cannot be read.
     """
     with open(path, "rb", buffering=0) as file:
-        try:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except ValueError:  # mmap refuses an empty file
-            return memoryview(b"")
+        return mapped_file(file)
+
+
+def mapped_file(file: IO[bytes]) -> memoryview:
+    """Map an open file; see :func:`mapped`."""
+    try:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except ValueError:  # mmap refuses an empty file
+        return memoryview(b"")
 
 
 def write_file(path: str | PathLike[str], pieces: Iterable[bytes | memoryview]) -> None:

@@ -27,6 +27,7 @@ from armnn.backends.memory import HOST_FACTORY_ID
 from armnn.errors import ArmnnError
 from armnn.optimizer.participants import Candidate
 from armnn.optimizer.plan import Plan, PlannedLayer, PlannedTensor
+from armnn.storage.folder import FileBlock
 from armnn.storage.reports import check_report, decoded_report
 
 if TYPE_CHECKING:
@@ -40,13 +41,16 @@ _log = logging.getLogger("armnn.backends.cache")  # the name that applications k
 class ModelPrograms(ProgramCache):
     """The programs that backends find for one model."""
 
-    def __init__(self, beside: ProgramCache | None = None) -> None:
+    def __init__(self, beside: ProgramCache | None = None, folder: str | None = None) -> None:
         """Begin without programs.
 
         Args:
             beside: The cache that has the programs of models that cannot be stored.
+            folder: Where large programs are until they are stored, without a cache; in memory if
+                left out.
         """
         self._beside = beside
+        self._folder = folder
         self._found: dict[tuple[str, ...], Entry] = {}
         self._made: dict[tuple[str, ...], tuple[dict[str, Any], Sequence[Block]]] = {}
         self._used: dict[tuple[str, ...], None] = {}
@@ -71,7 +75,9 @@ class ModelPrograms(ProgramCache):
 
     def block(self) -> GrowingBlock:
         """Return a block; see :meth:`ProgramCache.block`."""
-        return super().block() if self._beside is None else self._beside.block()
+        if self._beside is not None:
+            return self._beside.block()
+        return super().block() if self._folder is None else FileBlock(self._folder)
 
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
         """Record an outcome; see :meth:`ProgramCache.note`."""
