@@ -22,6 +22,7 @@ from armnn.errors import (
     ArmnnError,
     BackendUnavailableError,
     DeadlineExceededError,
+    ExecutionError,
     InvalidArgumentError,
 )
 from armnn.graph import Layer
@@ -330,12 +331,87 @@ def test_large_negative_numbers_have_no_gelu(function: str) -> None:
 
 
 def test_refusals_say_why() -> None:
-    net = Network("integers")
-    x = net.add_input("x", TensorInfo((4,), DataType.SIGNED32))
+    net = Network("doubles")
+    x = net.add_input("x", TensorInfo((4,), DataType.FLOAT64))
     net.add_output("y", net.add_addition(x, x, name="sum"))
     model = armnn.load_model(net, backends=["GpuAcc", "CpuRef"])
     assert model.report.layers_by_backend == {"CpuRef": 1}
-    assert "the input 'input' is Signed32, expected Float32" in str(model.report)
+    assert (
+        "the input 'input' is Float64, expected Float32, Float16, BFloat16, a quantized type or an "
+        "integer" in str(model.report)
+    )
+
+
+def table(kind: DataType) -> Any:
+    """Return a model that looks up rows by computed indices."""
+    net = Network("table")
+    ids = net.add_input("ids", TensorInfo((3,), kind))
+    rows = net.add_constant(np.float32([[0, 1], [2, 3], [4, 5], [6, 7]]))
+    net.add_output("y", net.add_gather(rows, ids, name="lookup"))
+    return armnn.load_model(net, backends=ONLY)
+
+
+@pytest.mark.parametrize("kind", [DataType.SIGNED32, DataType.SIGNED64])
+def test_an_index_outside_of_its_axis_is_an_error_of_that_run(kind: DataType) -> None:
+    model = table(kind)
+    dtype = kind.numpy_dtype
+    rows = [[2, 3], [6, 7], [6, 7]]
+    for wrong in (4, -5):
+        with pytest.raises(
+            ExecutionError,
+            match=f"layer 'lookup' .Gather.: the index {wrong} is outside of axis 0: expected -4 "
+            "to 3",
+        ):
+            model.run({"ids": np.array([1, wrong, 3], dtype)})
+        np.testing.assert_array_equal(model.run({"ids": np.array([1, -1, 3], dtype)})["y"], rows)
+
+
+def test_an_index_of_a_run_that_was_stopped_is_no_error_of_the_next() -> None:
+    model = table(DataType.SIGNED32)
+    with pytest.raises(DeadlineExceededError):
+        model.run({"ids": np.int32([1, 9, 3])}, timeout=1e-6)
+    model.run({"ids": np.int32([1, 2, 3])})
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_mirrored_edges_are_those_of_numpy(mode: Any) -> None:
+    data = np.arange(24, dtype=np.int64).reshape(2, 3, 4)
+    pads = ((0, 1), (2, 0), (3, 2))
+    net = Network("mirrored")
+    x = net.add_input("x", TensorInfo(data.shape, DataType.SIGNED64))
+    net.add_output("y", net.add_pad(x, pad_list=pads, padding_mode=mode.capitalize()))
+    made = armnn.load_model(net, backends=ONLY).run({"x": data})["y"]
+    np.testing.assert_array_equal(made, np.pad(data, pads, mode))
+
+
+def test_integers_wrap_around_and_divide_as_numbers_do() -> None:
+    x = np.int32([2**31 - 1, -(2**31), -7, 7, 5])
+    y = np.int32([1, -1, 2, -2, 0])
+    net = Network("integers")
+    a, b = (net.add_input(name, TensorInfo((5,), DataType.SIGNED32)) for name in "ab")
+    for name in ("Add", "Div", "FloorDiv", "Mod", "ShiftRight"):
+        net.add_output(name, net.add_elementwise_binary(a, b, operation=name))
+    made = armnn.load_model(net, backends=ONLY).run({"a": x, "b": y})
+    assert made["Add"].tolist() == [-(2**31), 2**31 - 1, -5, 5, 5]
+    assert made["Div"].tolist() == [2**31 - 1, -(2**31), -3, -3, 0]
+    assert made["FloorDiv"].tolist() == [2**31 - 1, -(2**31), -4, -4, 0]
+    assert made["Mod"].tolist() == [0, 0, 1, -1, 0]
+    assert made["ShiftRight"].tolist() == [2**30 - 1, -1, -2, 0, 5]
+
+
+def test_halves_and_steps_are_rounded_to_the_nearest() -> None:
+    data = np.float32([1 + 2**-11, 1 + 3 * 2**-11, 65519.9, 65520, np.nan, 2**-25, -0.5, 2.5])
+    net = Network("converted")
+    x = net.add_input("x", TensorInfo(data.shape))
+    net.add_output("half", net.add_cast(x, output=TensorInfo(data.shape, DataType.FLOAT16)))
+    steps = TensorInfo(data.shape, DataType.QASYMM_S8, 1.0, -3)
+    net.add_output("steps", net.add_quantize(x, output=steps))
+    net.add_output("whole", net.add_cast(x, output=TensorInfo(data.shape, DataType.UNSIGNED8)))
+    made = armnn.load_model(net, backends=ONLY).run({"x": data})
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(made["half"], data.astype(np.float16))
+    assert made["steps"].tolist() == [-2, -2, 127, 127, -3, -3, -4, 0]
+    assert made["whole"].tolist() == [1, 1, 255, 255, 0, 0, 0, 2]
 
 
 def test_large_tensors_are_refused() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 LAYERS = (
     "Activation", "Addition", "BatchMatMul", "BatchNormalization", "Comparison", "Concat",
-    "Convolution2d", "DepthwiseConvolution2d", "DepthToSpace", "FullyConnected",
+    "Convolution2d", "DepthwiseConvolution2d", "DepthToSpace", "FullyConnected", "Gather",
     "InstanceNormalization", "LayerNormalization", "Mean", "Multiplication", "Pad", "Pooling2d",
     "Resize", "Softmax", "StridedSlice", "TransposeConvolution2d", "Transpose", "Where",
 )  # fmt: skip

@@ -103,17 +103,17 @@ class GpuAccBackend(Backend):
         self._chosen = open_device(wanted)
         return BackendContext()
 
-    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Return whether a layer has kernels, or why not."""
         try:
-            launches_of(layer)
+            launches_of(layer, model.quantized_arithmetic)
         except WrongLayout as reason:
             return Support.no(str(reason), DataLayout.NHWC)
         except Refused as reason:
             return Support.no(str(reason))
         return SUPPORTED
 
-    def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:  # noqa: ARG002  # as above
+    def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Join products and the functions of elements behind them, and functions alone.
 
         They become PreCompiled layers, which do not have the weights among their inputs: the device
@@ -121,7 +121,7 @@ class GpuAccBackend(Backend):
         """
         views = OptimizationViews()
         for part in parts_of(view):
-            substitution = substituted(part)
+            substitution = substituted(part, model.quantized_arithmetic)
             if substitution is None:
                 views.untouched.append(part)
             else:
@@ -136,7 +136,7 @@ class GpuAccBackend(Backend):
         else:
             kind = str(layer.type)
             try:
-                launches = launches_of(layer)
+                launches = launches_of(layer, model.quantized_arithmetic)
             except Refused as reason:
                 raise BackendError(f"layer {layer.name!r} ({layer.type}): {reason}") from None
         return LaunchingWorkload(self.device, launches, model, (layer.name, kind))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from armnn_backend_cl.elements import FLOATS, Elements
 from armnn_backend_cl.launches import Argument, Weights
 from armnn_backend_cl.views import View, walked
 
@@ -22,12 +23,12 @@ class Operand:
     Attributes:
         source: A value of the network, or constants as kernels read them.
         view: Where its elements are, in the shape of the result.
-        type: The type of an element, in OpenCL C.
+        elements: How they are read.
     """
 
     source: Value | Weights
     view: View
-    type: str = "float"
+    elements: Elements = FLOATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,14 @@ class Function:
         expression: The result, made of ``x``, ``y`` and ``z``, elements of the operands, and of
             ``a`` and ``b``.
         operands: One to three.
-        type: The type of the result, in OpenCL C.
+        result: What the result is, in memory too.
         a: A parameter.
         b: Another one.
     """
 
     expression: str
     operands: tuple[Operand, ...]
-    type: str = "float"
+    result: Elements = FLOATS
     a: float = 0.0
     b: float = 0.0
 
@@ -61,12 +62,18 @@ Places: TypeAlias = "Mapping[Value, Argument]"
 class Chain:
     """Text in front of a kernel, and the arguments in front of its own.
 
-    The text defines ``OPERANDS``, the parameters of the kernel; ``RESULT``, a type; and
-    ``CHAIN(v, i)``, the element ``i`` of the result where ``v`` is that of the kernel.
+    The text defines ``OPERANDS``, the parameters of the kernel, and ``CHAIN(v, i)``, the element
+    ``i`` of the result where ``v`` is that of the kernel.
+
+    Attributes:
+        text: As above.
+        arguments: Those of the parameters.
+        result: What the result is, in memory too.
     """
 
     text: str
     arguments: tuple[Argument, ...]
+    result: Elements = FLOATS
 
 
 def chain_of(layers: Sequence[Layer], places: Places, start: Value | None = None) -> Chain:
@@ -84,7 +91,7 @@ def chain_of(layers: Sequence[Layer], places: Places, start: Value | None = None
     arguments: list[Argument] = []
     statements: list[str] = []
     types = {}
-    result, result_type = "v", "float"
+    result, made = "v", FLOATS
 
     def element(operand: Operand) -> str:
         """Return the name of an operand's element."""
@@ -95,17 +102,18 @@ def chain_of(layers: Sequence[Layer], places: Places, start: Value | None = None
             source = operand.source
             arguments.append(source if isinstance(source, Weights) else places[source])
             arguments.extend(sizes.values())
-            declared.append(f"INPUT({operand.type}, {name})")
+            elements = operand.elements
+            declared.append(f"INPUT({elements.stored}, {name})")
             declared.extend(f"const {_type(size)} {each}" for each, size in sizes.items())
-            given.append(f"AT({name})[{index}]")
-            types[name] = operand.type
+            given.append(elements.read.format(x=name, p=f"AT({name}) + {index}"))
+            types[name] = elements.value
         return name
 
     for number, layer in enumerate(layers):
         function = FUNCTIONS[layer.type](layer)
         names = [element(operand) for operand in function.operands]
         locals_ = [
-            f"const {operand.type} {letter} = {name};"
+            f"const {operand.elements.value} {letter} = {name};"
             for letter, operand, name in zip("xyz", function.operands, names, strict=False)
         ]
         for letter, value in (("a", function.a), ("b", function.b)):
@@ -116,21 +124,20 @@ def chain_of(layers: Sequence[Layer], places: Places, start: Value | None = None
                 given.append(name)
                 types[name] = "float"
                 locals_.append(f"const float {letter} = {name};")
-        result, result_type = f"v{number}", function.type
+        result, made = f"v{number}", function.result
         known[layer.output] = result
         statements.append(
-            f"  {result_type} {result};\n"
+            f"  {made.value} {result};\n"
             f"  {{ {' '.join(locals_)} {result} = {function.expression}; }}\n"
         )
     parameters = "".join(f", const {types[name]} {name}" for name in types)
     text = (
-        f"#define RESULT {result_type}\n"
         f"#define OPERANDS {''.join(f'{each}, ' for each in declared)}\n"
         f"#define CHAIN(v, i) chain(v{''.join(f', {each}' for each in given)})\n"
-        f"inline {result_type} chain(const float v{parameters}) {{\n"
+        f"inline {made.value} chain(const float v{parameters}) {{\n"
         f"{''.join(statements)}  return {result};\n}}\n"
     )
-    return Chain(text, tuple(arguments))
+    return Chain(text, tuple(arguments), made)
 
 
 NO_CHAIN: Final = chain_of((), {})
@@ -149,9 +156,9 @@ def _index(name: str, view: View) -> tuple[str, dict[str, int | Sequence[int]]]:
     if sizes[1] == 1 and strides[0] == 1:
         return "(i)", {}
     if sizes[2] == 1 and list(strides[:2]) == [1, 0]:
-        return f"(i) % {name}_size", {f"{name}_size": sizes[0]}
+        return f"((i) % {name}_size)", {f"{name}_size": sizes[0]}
     if sizes[2] == 1 and list(strides[:2]) == [0, 1]:
-        return f"(i) / {name}_size", {f"{name}_size": sizes[0]}
+        return f"((i) / {name}_size)", {f"{name}_size": sizes[0]}
     return (
         f"place(i, {name}_sizes, {name}_strides)",
         {f"{name}_sizes": sizes, f"{name}_strides": strides},

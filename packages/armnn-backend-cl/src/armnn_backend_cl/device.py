@@ -12,6 +12,7 @@ from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyopencl as cl
 
 from armnn.backends import BlobStore, Event, MemoryManager, raise_if_stopped
@@ -182,12 +183,13 @@ class QueueEvent(Event):
     """A command of a queue; the queue is in order, so those before it have ended with it.
 
     Attributes:
-        device: The device.
+        queue: The queue.
+        device: Its device.
         command: The driver's event.
     """
 
-    def __init__(self, device: Device, command: cl.Event) -> None:
-        self.device = device
+    def __init__(self, queue: Queue, command: cl.Event) -> None:
+        self.queue, self.device = queue, queue.device
         self.command = command
 
     @property
@@ -205,7 +207,19 @@ class QueueEvent(Event):
         return bool(status == cl.command_execution_status.COMPLETE)
 
     def wait(self) -> None:
-        """Wait until the command has ended, or until the run must."""
+        """Wait until the command has ended, or until the run must.
+
+        Raises:
+            ExecutionError: It failed, or a kernel was given what it cannot compute with.
+        """
+        try:
+            self._wait()
+        except BaseException:
+            self.queue.forget_faults()
+            raise
+        self.queue.raise_faults()
+
+    def _wait(self) -> None:
         if raise_if_stopped():
             super().wait()
         elif not self.is_done:
@@ -237,6 +251,39 @@ class Queue(MemoryManager):
         self.last: cl.Event | None = None
         self.times: DeviceTimes | None = None
         self._cold: dict[Program, set[str]] = {}
+        self._checks: list[str] = []
+        self._told = np.zeros(2, np.int32)
+
+    @functools.cached_property
+    def faults(self) -> cl.Buffer:
+        """Where kernels tell the number of a check that failed, from 1, and the wrong number."""
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        return cl.Buffer(self.device.context, flags, hostbuf=np.zeros(2, np.int32))
+
+    def check(self, message: str) -> int:
+        """Return the number of a check, whose message has ``{}`` for the wrong number."""
+        if message not in self._checks:
+            self._checks.append(message)
+        return self._checks.index(message) + 1
+
+    def raise_faults(self) -> None:
+        """Raise what kernels told, once what was enqueued has ended.
+
+        Raises:
+            ExecutionError: A check failed.
+        """
+        if not self._checks:
+            return
+        cl.enqueue_copy(self.commands, self._told, self.faults)
+        number, value = self._told.tolist()
+        if number:
+            self.forget_faults()
+            raise ExecutionError(self._checks[number - 1].format(value))
+
+    def forget_faults(self) -> None:
+        """Clear what kernels told, once all that was enqueued has ended."""
+        if self._checks:
+            cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
 
     def acquire(self) -> None:
         """Take the queue that keeps times if the run is profiled; blocks stay where they are."""
@@ -252,7 +299,7 @@ class Queue(MemoryManager):
         if self.times is not None:
             self.times = None
             self._go_on_with(self._plain)
-        if self._cold and self.last is not None and QueueEvent(self.device, self.last).is_done:
+        if self._cold and self.last is not None and QueueEvent(self, self.last).is_done:
             while self._cold:
                 program, names = self._cold.popitem()
                 program.keep(names)
@@ -280,7 +327,7 @@ class Queue(MemoryManager):
         if self.last is None:
             return None
         self.commands.flush()  # a driver may keep commands back until somebody waits
-        return QueueEvent(self.device, self.last)
+        return QueueEvent(self, self.last)
 
     def wait_for(self, event: Event) -> None:
         """Let the device wait for a queue of its own context, the host for any other."""
@@ -295,7 +342,7 @@ class Queue(MemoryManager):
         Raises:
             CancelledError: The run was cancelled meanwhile.
             DeadlineExceededError: The time of the run is up.
-            ExecutionError: The driver failed.
+            ExecutionError: The driver failed, or a kernel was given what it cannot compute with.
         """
         event = self.event()
         if event is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from armnn.backends import Substitution
-from armnn.types import DataType
+from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_cl.chains import FUNCTIONS, Chain, Places, chain_of
 from armnn_backend_cl.launches import Argument, In, Launch, Weights
 from armnn_backend_cl.layers.convolution import (
@@ -19,6 +19,7 @@ from armnn_backend_cl.layers.convolution import (
 )
 from armnn_backend_cl.layers.elementwise import launch_of
 from armnn_backend_cl.layers.matmul import batch_mat_mul
+from armnn_backend_cl.layers.table import launches_of
 
 if TYPE_CHECKING:
     from armnn.backends import SubgraphView
@@ -63,7 +64,7 @@ def parts_of(view: SubgraphView) -> Iterator[SubgraphView]:
             yield view.part(*part)
 
 
-def substituted(part: SubgraphView) -> Substitution | None:
+def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitution | None:
     """Return a PreCompiled layer for a part, None if the layer is better as it is.
 
     It does not have the weights among its inputs: the device holds them only as kernels read them.
@@ -81,7 +82,8 @@ def substituted(part: SubgraphView) -> Substitution | None:
             places[value] = Weights((value.constant,), "as they are", lambda array: array)
     if is_head:
         chain = chain_of(followers, places, head.output)
-        launches = [_placed(each, chain, head, places) for each in _HEADS[head.type](head, chain)]
+        alone = _HEADS[head.type](head, chain) if followers else launches_of(head, arithmetic)
+        launches = [_placed(each, chain, head, places) for each in alone]
     else:
         launches = [launch_of(chain_of(part.layers, places), part.outputs[0].info)]
     replacement = part.replacement()

@@ -6,20 +6,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyopencl as cl
 
 from armnn.backends import ModelContext, Step, TensorHandle, Workload
-from armnn_backend_cl.device import GROUP, Device
+from armnn_backend_cl.device import GROUP, Device, Queue
 from armnn_backend_cl.memory import DeviceTensor, on_device
 from armnn_backend_cl.profiling import Launched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_INT8 = cl.cltypes.int8
+    from armnn.tensor import TensorInfo
+
+_INT8, _FLOAT2 = cl.cltypes.int8, cl.cltypes.float2
 
 
 class Refused(Exception):  # noqa: N818  # an answer to a question, not an error
@@ -49,7 +51,7 @@ class Weights:
     Attributes:
         sources: The arrays that they are made of.
         order: A name of the order; arrays that two layers use in one order are kept once.
-        pack: Makes an array of float32 of the sources.
+        pack: Makes an array of the sources, float32 unless the kernel reads another type.
     """
 
     sources: tuple[NDArray[Any], ...]
@@ -57,7 +59,18 @@ class Weights:
     pack: Callable[..., NDArray[Any]]
 
 
-Argument: TypeAlias = "In | Out | Weights | int | float | Sequence[int]"
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of what a kernel reads: two parameters, where faults are told, and its number.
+
+    Attributes:
+        message: What a wrong number in place of ``{}`` means.
+    """
+
+    message: str
+
+
+Argument: TypeAlias = "In | Out | Weights | Check | int | float | Sequence[int]"
 """An argument of a kernel: a number is an ``int`` or ``float`` there, several are an ``int8``."""
 
 
@@ -68,7 +81,8 @@ class Launch:
     Attributes:
         source: The text of the program.
         kernel: The name of the kernel.
-        arguments: In the order of its parameters; a tensor takes two, its buffer and its start.
+        arguments: In the order of its parameters; a tensor takes three, its buffer, its start and
+            its steps.
         items: How many work items have something to do; none of an empty result.
         groups: Whether these are groups of items.
     """
@@ -85,9 +99,9 @@ class _Packed:
 
     def __init__(self, device: Device, weights: Weights) -> None:
         self.sources = weights.sources
-        packed = np.ascontiguousarray(weights.pack(*weights.sources), np.float32)
+        packed = np.ascontiguousarray(weights.pack(*weights.sources))
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-        packed = packed if packed.size else np.zeros(1, np.float32)
+        packed = packed if packed.size else np.zeros(1, packed.dtype)
         self.buffer = cl.Buffer(device.context, flags, hostbuf=packed)
 
 
@@ -128,7 +142,7 @@ class LaunchingWorkload(Workload):
         bound = []
         for launch in self._launches:
             kernel = queue.kernel(launch.source, launch.kernel, self._blobs)
-            for place, value in enumerate(self._values(launch, read, made)):
+            for place, value in enumerate(self._values(launch, read, made, queue)):
                 kernel.set_arg(place, value)
             groups = launch.items if launch.groups else -(-launch.items // GROUP)
             bound.append((kernel, (groups * GROUP,), launch.kernel))
@@ -152,6 +166,7 @@ class LaunchingWorkload(Workload):
         launch: Launch,
         inputs: Sequence[DeviceTensor | None],
         outputs: Sequence[DeviceTensor],
+        queue: Queue,
     ) -> list[Any]:
         values: list[Any] = []
         for argument in launch.arguments:
@@ -160,9 +175,12 @@ class LaunchingWorkload(Workload):
                 tensor = tensors[argument.place]
                 assert tensor is not None
                 itemsize = tensor.info.data_type.numpy_dtype.itemsize
-                values += [tensor.buffer, np.uint32(tensor.offset // itemsize + argument.start)]
+                start = np.uint32(tensor.offset // itemsize + argument.start)
+                values += [tensor.buffer, start, _steps(tensor.info)]
             elif isinstance(argument, Weights):
-                values += [self._packed[argument].buffer, np.uint32(0)]
+                values += [self._packed[argument].buffer, np.uint32(0), _NO_STEPS]
+            elif isinstance(argument, Check):
+                values += [queue.faults, np.int32(queue.check(argument.message))]
             elif isinstance(argument, int):
                 values.append(np.int32(argument))
             elif isinstance(argument, float):
@@ -170,6 +188,20 @@ class LaunchingWorkload(Workload):
             else:
                 values.append(np.array(argument, np.int32).view(_INT8)[0])
         return values
+
+
+def _steps(info: TensorInfo) -> Any:
+    """Return scale and zero point as kernels take them."""
+    if not info.is_quantized or len(info.scales) != 1:
+        return _NO_STEPS
+    return _float2(info.scales[0], info.zero_points[0])
+
+
+def _float2(*values: float) -> Any:
+    return np.array(values, np.float32).view(_FLOAT2)[0]
+
+
+_NO_STEPS: Final = _float2(1, 0)
 
 
 def _shared(device: Device, weights: Weights, model: ModelContext) -> _Packed:

@@ -99,6 +99,8 @@ class DeviceTensor(TensorHandle):
             if raise_if_stopped():  # the driver's own wait has no end before the device's
                 self.queue.finish()
         cl.enqueue_copy(commands, target, self.buffer, src_offset=self.offset)
+        if self.queue is not None:
+            self.queue.raise_faults()
         if target is not array:
             array[...] = target
 

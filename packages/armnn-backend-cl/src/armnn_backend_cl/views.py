@@ -91,6 +91,14 @@ class View:
         return math.prod(self.shape)
 
 
+def outer_and_inner(view: View, axes: Sequence[int]) -> tuple[View, View]:
+    """Return the axes of a view that stay and those of a row, as views of their own."""
+    kept = [axis for axis in range(len(view.shape)) if axis not in axes]
+    outer, inner = view.transposed(kept), view.transposed(sorted(axes))
+    assert outer.size * inner.size == view.size
+    return outer, inner
+
+
 def walked(*views: View) -> tuple[list[int], list[list[int]]]:
     """Return sizes and strides for a kernel that walks views of one shape together.
 

@@ -2,12 +2,13 @@
 // Depthwise convolution of NHWC tensors: each channel has `multiplier` kernels of its own.
 // A work item makes eight channels of four places in a row, so that weights are read once for
 // these; the last eight begin earlier where fewer are left. With WIDTH 1 it makes any one channel.
-// Generated before it: OPERANDS and CHAIN(v, i), what is done to each result.
+// Generated before it: OPERANDS and CHAIN(v, i), what is done to each result, and the accessors of x
+// and out.
 
 #define PLACES 4
 
-__kernel void depthwise(OPERANDS INPUT(float, x), INPUT(float, weights), INPUT(float, bias),
-                        OUTPUT(float, y), const int items, const int height, const int width,
+__kernel void depthwise(OPERANDS INPUT(X, x), INPUT(float, weights), INPUT(float, bias),
+                        OUTPUT(OUT, out), const int items, const int height, const int width,
                         const int in_channels, const int out_height, const int out_width,
                         const int multiplier, const int8 window) {
   // The window: rows, columns, strides, dilations, padding before.
@@ -22,7 +23,7 @@ __kernel void depthwise(OPERANDS INPUT(float, x), INPUT(float, weights), INPUT(f
   const int column = item % spans * PLACES, line = item / spans;
   const int top = line % out_height * window.s2 - window.s6;
   const int left = column * window.s3 - window.s7;
-  const __global float *image =
+  const __global X *image =
       AT(x) + line / out_height * height * width * in_channels + o / multiplier;
 
   FLOATS sum[PLACES];
@@ -37,7 +38,7 @@ __kernel void depthwise(OPERANDS INPUT(float, x), INPUT(float, weights), INPUT(f
       for (int p = 0; p < PLACES; ++p) {
         const int at = left + p * window.s3 + j * window.s5;
         if (at >= 0 && at < width)
-          sum[p] = fma(LOAD(0, image + (row * width + at) * in_channels), w, sum[p]);
+          sum[p] = fma(READ_X_ALL(image + (row * width + at) * in_channels), w, sum[p]);
       }
     }
   }
@@ -47,6 +48,6 @@ __kernel void depthwise(OPERANDS INPUT(float, x), INPUT(float, weights), INPUT(f
     float result[WIDTH];
     STORE(sum[p], 0, result);
     for (int c = made - o; c < WIDTH; ++c)
-      AT(y)[at + c] = CHAIN(result[c], at + c);
+      STORE_OUT(at + c, CHAIN(result[c], at + c));
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Chains of functions of the elements of tensors, which broadcast.
-// Generated before it: OPERANDS, RESULT and CHAIN(v, i).
+// Generated before it: OPERANDS, CHAIN(v, i) and the accessors of r.
 
-__kernel void elementwise(OPERANDS OUTPUT(RESULT, r), const int count) {
+__kernel void elementwise(OPERANDS OUTPUT(R, r), const int count) {
   const int i = get_global_id(0);
   if (i < count)
-    AT(r)[i] = CHAIN(0, i);
+    STORE_R(i, CHAIN(0, i));
 }

@@ -13,7 +13,7 @@
       f(13), f(14), f(15)
 #endif
 
-__kernel void matmul(OPERANDS INPUT(float, x), INPUT(float, y), OUTPUT(float, z), const int side,
+__kernel void matmul(OPERANDS INPUT(X, x), INPUT(Y, y), OUTPUT(OUT, out), const int side,
                      const int rows, const int columns, const int depth, const int8 batch_sizes,
                      const int8 x_batches, const int8 y_batches,
                      const int8 steps) {  // of rows and columns of x and of y
@@ -23,17 +23,17 @@ __kernel void matmul(OPERANDS INPUT(float, x), INPUT(float, y), OUTPUT(float, z)
   if (first >= rows || own.s1 >= panels)
     return;
   const int column = min(made, columns - WIDTH);
-  const __global float *right =
+  const __global Y *right =
       AT(y) + place(batch, batch_sizes, y_batches) + column * steps.s3;
-  const __global float *left[ROWS];
+  const __global X *left[ROWS];
   for (int p = 0; p < ROWS; ++p)
     left[p] = AT(x) + place(batch, batch_sizes, x_batches) + min(first + p, rows - 1) * steps.s0;
 
 #if Y_BY_COLUMNS
-#define ELEMENT(j) right[k + (j) * steps.s3]
+#define ELEMENT(j) READ_Y(right + k + (j) * steps.s3)
 #define RIGHT(k) (FLOATS)(GATHER(ELEMENT))
 #else
-#define RIGHT(k) LOAD(0, right + (k) * steps.s2)
+#define RIGHT(k) READ_Y_ALL(right + (k) * steps.s2)
 #endif
 
   FLOATS sum[ROWS];
@@ -45,7 +45,7 @@ __kernel void matmul(OPERANDS INPUT(float, x), INPUT(float, y), OUTPUT(float, z)
 #if Y_BY_COLUMNS
     float4 found[WIDTH];
     for (int j = 0; j < WIDTH; ++j)
-      found[j] = vload4(0, right + j * steps.s3 + k);
+      found[j] = READ_Y4(right + j * steps.s3 + k);
 #define OF_0(j) found[j].s0
 #define OF_1(j) found[j].s1
 #define OF_2(j) found[j].s2
@@ -56,7 +56,7 @@ __kernel void matmul(OPERANDS INPUT(float, x), INPUT(float, y), OUTPUT(float, z)
     const FLOATS four[4] = {RIGHT(k), RIGHT(k + 1), RIGHT(k + 2), RIGHT(k + 3)};
 #endif
     for (int p = 0; p < ROWS; ++p) {
-      const float4 v = vload4(0, left[p] + k);
+      const float4 v = READ_X4(left[p] + k);
       MULTIPLY(sum[p], v, four);
     }
   }
@@ -64,11 +64,11 @@ __kernel void matmul(OPERANDS INPUT(float, x), INPUT(float, y), OUTPUT(float, z)
   for (; k < depth; ++k) {
     const FLOATS w = RIGHT(k);
     for (int p = 0; p < ROWS; ++p)
-      sum[p] = fma((FLOATS)(left[p][k * steps.s1]), w, sum[p]);
+      sum[p] = fma((FLOATS)(READ_X(left[p] + k * steps.s1)), w, sum[p]);
   }
 
   for (int p = 0; p < ROWS && first + p < rows; ++p) {
     const int at = (batch * rows + first + p) * columns + column;
-    FINISH(sum[p], made - column, WIDTH, AT(z), at);
+    FINISH(sum[p], made - column, WIDTH, at);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows of a tensor, each normalized by what all of it says: softmax and the normalizations. A group
 // of work items makes one row; what they sum up is combined in a tree of fixed shape.
-// Generated before it: GROUP, one of SOFTMAX, LOG_SOFTMAX, STANDARDIZE, RMS and L2, and SCALED if
+// Generated before it: the accessors of x, gamma, beta and y, GROUP, one of SOFTMAX, LOG_SOFTMAX, STANDARDIZE, RMS and L2, and SCALED if
 // there is a gamma, SHIFTED if there is a beta.
 
 #define TREE(combine)                                      \
@@ -26,16 +26,14 @@
 
 // outer: where a row begins; inner: where its elements are; the strides of gamma and beta lie
 // along the same axes. factor and offset hold for all elements.
-__kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, beta),
-                             OUTPUT(float, y), const int length, const int8 outer_sizes,
+__kernel void normalize_rows(INPUT(X, x), INPUT(GAMMA, gamma), INPUT(BETA, beta),
+                             OUTPUT(Y, y), const int length, const int8 outer_sizes,
                              const int8 outer, const int8 sizes, const int8 inner,
                              const int8 gamma_outer, const int8 gamma_inner,
                              const float parameter, const float factor, const float offset) {
   __local float shared[GROUP];
   const int lane = get_local_id(0), row = get_group_id(0);
   const int start = place(row, outer_sizes, outer);
-  const __global float *source = AT(x) + start;
-  __global float *target = AT(y) + start;
   float total;
 
 #if defined(SOFTMAX) || defined(LOG_SOFTMAX)
@@ -43,7 +41,7 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
   float top = -INFINITY;
   const float sign_of_beta = parameter < 0 ? -1 : 1;
   for (int i = lane; i < length; i += GROUP) {
-    const float v = sign_of_beta * source[INNER(i, inner)];
+    const float v = sign_of_beta * LOAD_X(start + INNER(i, inner));
     top = GREATER(v, top);
   }
   shared[lane] = top;
@@ -51,30 +49,30 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
   const float most = sign_of_beta * total;
   float sum = 0;
   for (int i = lane; i < length; i += GROUP)
-    sum += exp((source[INNER(i, inner)] - most) * parameter);
+    sum += exp((LOAD_X(start + INNER(i, inner)) - most) * parameter);
   shared[lane] = sum;
   TREE(SUM)
   for (int i = lane; i < length; i += GROUP) {
-    const int at = INNER(i, inner);
-    const float v = (source[at] - most) * parameter;
+    const int at = start + INNER(i, inner);
+    const float v = (LOAD_X(at) - most) * parameter;
 #ifdef SOFTMAX
-    target[at] = exp(v) / total;
+    STORE_Y(at, exp(v) / total);
 #else
-    target[at] = v - log(total);
+    STORE_Y(at, v - log(total));
 #endif
   }
 #else
   float mean = 0, sum = 0;
 #ifdef STANDARDIZE
   for (int i = lane; i < length; i += GROUP)
-    sum += source[INNER(i, inner)];
+    sum += LOAD_X(start + INNER(i, inner));
   shared[lane] = sum;
   TREE(SUM)
   mean = total / length;
   sum = 0;
 #endif
   for (int i = lane; i < length; i += GROUP) {
-    const float v = source[INNER(i, inner)] - mean;
+    const float v = LOAD_X(start + INNER(i, inner)) - mean;
     sum = fma(v, v, sum);
   }
   shared[lane] = sum;
@@ -86,15 +84,15 @@ __kernel void normalize_rows(INPUT(float, x), INPUT(float, gamma), INPUT(float, 
 #endif
   const int behind = place(row, outer_sizes, gamma_outer);
   for (int i = lane; i < length; i += GROUP) {
-    const int at = INNER(i, inner);
-    float v = (source[at] - mean) / root;
+    const int at = start + INNER(i, inner);
+    float v = (LOAD_X(at) - mean) / root;
 #ifdef SCALED
-    v *= AT(gamma)[behind + INNER(i, gamma_inner)];
+    v *= LOAD_GAMMA(behind + INNER(i, gamma_inner));
 #endif
 #ifdef SHIFTED
-    v += AT(beta)[behind + INNER(i, gamma_inner)];
+    v += LOAD_BETA(behind + INNER(i, gamma_inner));
 #endif
-    target[at] = v * factor + offset;
+    STORE_Y(at, v * factor + offset);
   }
 #endif
 }

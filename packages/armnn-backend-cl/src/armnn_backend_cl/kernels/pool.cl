@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Pooling over two axes; a window that reads only padding gives 0. A work item makes WIDTH channels,
-// which lie behind each other where these are many; the last ones begin earlier where fewer are left.
-// Generated before it: MAXIMUM, AVERAGE or L2.
+// Pooling over two axes; a window that reads only padding gives ZERO. A work item makes WIDTH
+// channels, which lie behind each other where these are many; the last ones begin earlier where
+// fewer are left.
+// Generated before it: the accessors of x and y, and AVERAGE, L2 or MAXIMUM with LOWEST, the
+// least number.
+
+#ifndef ZERO
+#define ZERO 0
+#endif
+#if WIDTH == 1
+#define VALUES X_VALUE
+#else
+#define VALUES FLOATS
+#endif
 
 // sizes: channels, columns and rows of the output, rows and columns of the input, both with the
 //     padding behind them, and whether padding counts in an average
 // window: rows, columns, strides, dilations, padding before
 // steps: elements between channels, columns, rows and images, of x and of y
-__kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int8 sizes,
+__kernel void pool(INPUT(X, x), OUTPUT(Y, y), const int items, const int8 sizes,
                    const int8 window, const int8 steps) {
   const int item = get_global_id(0);
   if (item >= items)
@@ -18,10 +29,10 @@ __kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int
   const int column = place % sizes.s1, row = place / sizes.s1 % sizes.s2;
   const int batch = place / sizes.s1 / sizes.s2;
   const int top = row * window.s2 - window.s6, left = column * window.s3 - window.s7;
-  const __global float *image = AT(x) + batch * steps.s3 + channel * steps.s0;
+  const int image = batch * steps.s3 + channel * steps.s0;
 
 #ifdef MAXIMUM
-  FLOATS result = -INFINITY;
+  VALUES result = LOWEST;
 #else
   FLOATS result = 0;
 #endif
@@ -34,9 +45,9 @@ __kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int
       if (y_in < 0 || y_in >= sizes.s3 || x_in < 0 || x_in >= sizes.s4)
         continue;
       ++read;
-      const FLOATS v = LOAD(0, image + y_in * steps.s2 + x_in * steps.s1);
+      const VALUES v = READ_X_ALL(AT(x) + image + y_in * steps.s2 + x_in * steps.s1);
 #if defined(MAXIMUM)
-      result = (v > result) | isnan(v) ? v : result;
+      result = (v > result) | (v != v) ? v : result;
 #elif defined(L2)
       result = fma(v, v, result);
 #else
@@ -50,10 +61,9 @@ __kernel void pool(INPUT(float, x), OUTPUT(float, y), const int items, const int
 #ifdef L2
   result = sqrt(result);
 #endif
-  __global float *target =
-      AT(y) + batch * steps.s7 + channel * steps.s4 + column * steps.s5 + row * steps.s6;
-  float results[WIDTH];
+  const int at = batch * steps.s7 + channel * steps.s4 + column * steps.s5 + row * steps.s6;
+  X_VALUE results[WIDTH];
   STORE(result, 0, results);
   for (int c = made - channel; c < WIDTH; ++c)
-    target[c] = read ? results[c] : 0;
+    STORE_Y(at + c, read ? results[c] : ZERO);
 }

@@ -5,7 +5,8 @@
 // cache. The items of a group make a nearly square part of the result, so that they find each
 // other's rows and columns in the cache.
 // Each sum runs over the depth in its order, whatever WIDTH and the sizes are.
-// Generated before it: OPERANDS and CHAIN(v, i), what is done to each result.
+// Generated before it: OPERANDS and CHAIN(v, i), what is done to each result, and the accessors of
+// the tensors, also of vectors of WIDTH elements or four.
 
 #define ROWS 4
 
@@ -27,16 +28,16 @@ inline int3 tile(const int rows, const int panels, const int side) {
   sum = fma((FLOATS)(v.s3), w[3], sum)
 
 // Store results `from` to `to` of a vector whose first one is element `at`.
-#define FINISH(sum, from, to, y, at)               \
-  do {                                             \
-    float result[WIDTH];                           \
-    STORE(sum, 0, result);                         \
-    if (from == 0 && to == WIDTH) {                \
-      for (int o = 0; o < WIDTH; ++o)              \
-        result[o] = CHAIN(result[o], at + o);      \
-      STORE(LOAD(0, result), 0, y + at);           \
-    } else {                                       \
-      for (int o = from; o < to; ++o)              \
-        (y)[at + o] = CHAIN(result[o], at + o);    \
-    }                                              \
+#define FINISH(sum, from, to, at)                     \
+  do {                                                \
+    float result[WIDTH];                              \
+    STORE(sum, 0, result);                            \
+    if (from == 0 && to == WIDTH) {                   \
+      for (int o = 0; o < WIDTH; ++o)                 \
+        result[o] = CHAIN(result[o], at + o);         \
+      STORE_ALL(LOAD(0, result), at);                 \
+    } else {                                          \
+      for (int o = from; o < to; ++o)                 \
+        STORE_OUT(at + o, CHAIN(result[o], at + o));  \
+    }                                                 \
   } while (0)

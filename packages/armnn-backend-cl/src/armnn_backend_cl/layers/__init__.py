@@ -4,11 +4,14 @@
 from armnn_backend_cl.layers import (
     convolution,
     elementwise,
+    indexing,
     matmul,
     movement,
     normalization,
     pooling,
+    reduction,
     resizing,
+    steps,
 )
 from armnn_backend_cl.layers.table import WrongLayout, launches_of
 
@@ -16,10 +19,13 @@ __all__ = [
     "WrongLayout",
     "convolution",
     "elementwise",
+    "indexing",
     "launches_of",
     "matmul",
     "movement",
     "normalization",
     "pooling",
+    "reduction",
     "resizing",
+    "steps",
 ]

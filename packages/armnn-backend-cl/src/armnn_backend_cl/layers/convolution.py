@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -15,9 +15,9 @@ from armnn.layers.convolution import (
     TransposeConvolution2dDescriptor,
 )
 from armnn.layers.matmul import FullyConnectedDescriptor
-from armnn.types import DataType
 from armnn_backend_cl.chains import NO_CHAIN, Chain
 from armnn_backend_cl.device import GROUP
+from armnn_backend_cl.elements import FLOATING, REALS, reals_of, vector_accessors
 from armnn_backend_cl.launches import Argument, In, Launch, Out, Weights
 from armnn_backend_cl.layers.table import (
     constant,
@@ -50,37 +50,33 @@ _SIDE: Final = 8
 def convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     """Return the launch of a convolution and of what is done to its results."""
     d = cast("Convolution2dDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
+    _require_reals(layer)
     require_nhwc(d.data_layout)
-    weights, bias = constant(layer, "weights"), constant(layer, "bias")
-    assert weights is not None
+    weights = _constant(layer, "weights")
     batch, height, width, channels = shape_of(layer.input_infos[0])
     _, out_height, out_width, out_channels = shape_of(layer.output_infos[0])
     groups = channels // max(weights.shape[3], 1) or 1
     window = _window(d, weights)
     sizes = (groups, height, width, channels, out_height, out_width, out_channels)
     places = batch * out_height * out_width
-    return [_convolve(weights, bias, places, sizes, window, chain)]
+    return [_convolve(layer, "weights", places, sizes, window, chain)]
 
 
 @lowers("FullyConnected")
 def fully_connected(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     """Return the launch of a convolution of single pixels."""
     d = cast("FullyConnectedDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
-    weights = constant(layer, "weights")
-    assert weights is not None
-    return [product(layer, weights, chain, is_transposed=not d.transpose_weight_matrix)]
+    _require_reals(layer)
+    return [product(layer, "weights", chain, is_transposed=not d.transpose_weight_matrix)]
 
 
 @lowers("DepthwiseConvolution2d")
 def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     """Return the launch of a depthwise convolution and of what is done to its results."""
     d = cast("DepthwiseConvolution2dDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
+    _require_reals(layer)
     require_nhwc(d.data_layout)
-    weights, bias = constant(layer, "weights"), constant(layer, "bias")
-    assert weights is not None
+    weights = _constant(layer, "weights")
     _, height, width, channels = shape_of(layer.input_infos[0])
     out_shape = shape_of(layer.output_infos[0])
     window = _window(d, weights)
@@ -91,8 +87,8 @@ def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
     arguments: tuple[Argument, ...] = (
         *chain.arguments,
         In(0),
-        Weights((weights,), "as they are", lambda array: array),
-        _bias(weights, bias, out_shape[3]),
+        _packed(layer, "weights", "as they are", lambda array: array),
+        _bias(layer, "weights", out_shape[3]),
         Out(0),
         items,
         height,
@@ -102,7 +98,7 @@ def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
         multiplier,
         window,
     )
-    source = program(chain.text, "depthwise.cl", WIDTH=wide)
+    source = program(_accessors(layer), chain.text, "depthwise.cl", WIDTH=wide)
     return [Launch(source, "depthwise", arguments, items)]
 
 
@@ -110,10 +106,9 @@ def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
 def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     """Return the launch of a transposed convolution and of what is done to its results."""
     d = cast("TransposeConvolution2dDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
+    _require_reals(layer)
     require_nhwc(d.data_layout)
-    weights, bias = constant(layer, "weights"), constant(layer, "bias")
-    assert weights is not None
+    weights = _constant(layer, "weights")
     _, height, width, channels = shape_of(layer.input_infos[0])
     out_shape = shape_of(layer.output_infos[0])
     window = (
@@ -127,8 +122,8 @@ def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
     arguments: tuple[Argument, ...] = (
         *chain.arguments,
         In(0),
-        Weights((weights,), "taps first", lambda array: array.transpose(1, 2, 3, 0)),
-        _bias(weights, bias, out_shape[3]),
+        _packed(layer, "weights", "taps first", lambda array: array.transpose(1, 2, 3, 0)),
+        _bias(layer, "weights", out_shape[3]),
         Out(0),
         math.prod(out_shape),
         groups,
@@ -138,25 +133,25 @@ def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
         *out_shape[1:],
         window,
     )
-    source = program(chain.text, "transpose_convolve.cl")
+    source = program(_accessors(layer), chain.text, "transpose_convolve.cl", WIDTH=1)
     return [Launch(source, "transpose_convolve", arguments, math.prod(out_shape))]
 
 
-def product(layer: Layer, weights: NDArray[Any], chain: Chain, *, is_transposed: bool) -> Launch:
+def product(layer: Layer, name: str, chain: Chain, *, is_transposed: bool) -> Launch:
     """Return the launch of a product with constants and of what is done to its results.
 
     Args:
         layer: Its input and output; an input "bias" is added.
-        weights: [O,I], or [I,O] with ``is_transposed``.
+        name: The input of constants, [O,I], or [I,O] with ``is_transposed``.
         chain: What is done to each result.
         is_transposed: Whether the columns of the output are the last axis of the weights.
     """
-    depth, columns = weights.shape if is_transposed else weights.shape[::-1]
+    shape = _constant(layer, name).shape
+    depth, columns = shape if is_transposed else shape[::-1]
     rows = math.prod(shape_of(layer.output_infos[0])) // max(columns, 1)
-    bias = constant(layer, "bias") if layer.type == "FullyConnected" else None
     sizes = (1, rows, 1, depth, rows, 1, columns)
     window = (1, 1, 1, 1, 1, 1, 0, 0)
-    return _convolve(weights, bias, rows, sizes, window, chain, is_transposed=is_transposed)
+    return _convolve(layer, name, rows, sizes, window, chain, is_transposed=is_transposed)
 
 
 def tiling(rows: int, panels: int) -> tuple[int, int]:
@@ -177,8 +172,8 @@ def _window(
 
 
 def _convolve(
-    weights: NDArray[Any],
-    bias: NDArray[Any] | None,
+    layer: Layer,
+    name: str,
     places: int,
     sizes: tuple[int, ...],
     window: tuple[int, ...],
@@ -189,8 +184,8 @@ def _convolve(
     """Return a launch of ``convolve.cl``.
 
     Args:
-        weights: [O,KH,KW,I], or [O,I]; [I,O] with ``is_transposed``.
-        bias: [O].
+        layer: Its input and output; an input "bias", [O], is added.
+        name: The input of weights, [O,KH,KW,I], or [O,I]; [I,O] with ``is_transposed``.
         places: Pixels of the output, those of all images.
         sizes: Groups; height, width and channels of the input; the same of the output.
         window: Rows, columns, strides, dilations, padding before.
@@ -222,31 +217,66 @@ def _convolve(
     arguments: tuple[Argument, ...] = (
         *chain.arguments,
         In(0),
-        Weights((weights,), ("panels", groups, is_transposed), packed_weights),
-        _bias(weights, bias, out_channels, packed_bias, groups),
+        _packed(layer, name, ("panels", groups, is_transposed), packed_weights),
+        _bias(layer, name, out_channels, packed_bias, groups),
         Out(0),
         side,
         places,
         *sizes,
         window,
     )
-    source = program(chain.text, "tile.cl", "convolve.cl", GROUP=GROUP, WIDTH=wide)
+    parts = (_accessors(layer), chain.text, "tile.cl", "convolve.cl")
+    source = program(*parts, GROUP=GROUP, WIDTH=wide)
     return Launch(source, "convolve", arguments, groups * tiles, groups=True)
 
 
+def _require_reals(layer: Layer) -> None:
+    """Require data of a floating type, and constants that are real.
+
+    Raises:
+        Refused: They are not.
+    """
+    require(layer, *FLOATING, but=["weights", "bias"])
+    require(layer, *REALS)
+
+
+def _accessors(layer: Layer) -> str:
+    x = layer.input_infos[0]
+    assert x is not None
+    return vector_accessors(layer.output_infos[0], x=x)
+
+
+def _constant(layer: Layer, name: str) -> NDArray[Any]:
+    """Return the stored values of an input that is there and constant."""
+    values = constant(layer, name)
+    assert values is not None
+    return values
+
+
+def _packed(
+    layer: Layer, name: str, order: Hashable, pack: Callable[[NDArray[Any]], NDArray[Any]]
+) -> Weights:
+    """Return a constant in the order of a kernel, as real numbers."""
+    info = layer.input_infos[layer.spec.input_index(name)]
+    assert info is not None
+    decode = reals_of(info)
+    return Weights((_constant(layer, name),), (order, info), lambda array: pack(decode(array)))
+
+
 def _bias(
-    weights: NDArray[Any],
-    bias: NDArray[Any] | None,
+    layer: Layer,
+    name: str,
     channels: int,
-    pack: Any = None,
+    pack: Callable[[NDArray[Any]], NDArray[Any]] = lambda array: array,
     groups: int = 1,
 ) -> Weights:
-    """Return the bias as a kernel reads it; of a layer without one it is zeros."""
-    zeros = np.zeros(channels, np.float32)
-    order = ("bias", groups, pack is None, bias is None, channels)
+    """Return the bias as a kernel reads it; of a layer without one it is zeros.
 
-    def packed(array: NDArray[Any]) -> NDArray[Any]:
-        values = zeros if bias is None else array
-        return values if pack is None else pack(values)
-
-    return Weights((weights if bias is None else bias,), order, packed)
+    The identity of the weights, the input ``name``, is the key of these zeros.
+    """
+    order = ("bias", groups, channels)
+    has_bias = any(slot.name == "bias" for slot in layer.spec.inputs)
+    if has_bias and layer.input("bias") is not None:
+        return _packed(layer, "bias", order, pack)
+    weights = (_constant(layer, name),)
+    return Weights(weights, (*order, None), lambda _: pack(np.zeros(channels, np.float32)))

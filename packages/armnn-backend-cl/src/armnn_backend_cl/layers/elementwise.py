@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from armnn.layers.elementwise import (
     ComparisonDescriptor,
     ElementwiseBinaryDescriptor,
     ElementwiseUnaryDescriptor,
+    IsInfDescriptor,
     LogicalBinaryDescriptor,
 )
 from armnn.layers.normalization import BatchNormalizationDescriptor
 from armnn.types import (
     ActivationFunction,
+    ArmnnEnum,
     BinaryOperation,
     ComparisonOperation,
     DataType,
@@ -25,21 +27,36 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_backend_cl.chains import FUNCTIONS, Chain, Function, Operand, chain_of
+from armnn_backend_cl.elements import (
+    ANY,
+    INTEGERS,
+    NUMBERS,
+    REALS,
+    Elements,
+    accessors,
+    elements_of,
+    reals_of,
+    stored_alike,
+    width_of,
+)
 from armnn_backend_cl.launches import In, Launch, Out, Refused, Weights
 from armnn_backend_cl.layers.table import (
-    TYPE_NAMES,
-    WIDTHS,
     constant,
     lowers,
     program,
     require,
+    require_alike,
     shape_of,
 )
 from armnn_backend_cl.views import View
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer, Value
     from armnn.tensor import TensorInfo
+
+_E = TypeVar("_E", bound=ArmnnEnum)
 
 ACTIVATIONS: Final = {
     ActivationFunction.SIGMOID: "1 / (1 + exp(-x))",
@@ -83,6 +100,32 @@ _BINARY: Final = {
     BinaryOperation.FLOOR_DIV: "floor(x / y)",
 }
 
+_INTEGER_BINARY: Final = {
+    BinaryOperation.ADD: "(W)x + (W)y",
+    BinaryOperation.SUB: "(W)x - (W)y",
+    BinaryOperation.MUL: "(W)x * (W)y",
+    BinaryOperation.DIV: "y == 0 ? 0 : y == MINUS_ONE ? -(W)x : x / y",
+    BinaryOperation.MAXIMUM: "x > y ? x : y",
+    BinaryOperation.MINIMUM: "x < y ? x : y",
+    BinaryOperation.SQ_DIFF: "((W)x - (W)y) * ((W)x - (W)y)",
+    BinaryOperation.FMOD: "y == 0 || y == MINUS_ONE ? 0 : x % y",
+    BinaryOperation.MOD: (
+        "y == 0 || y == MINUS_ONE ? 0 : x % y != 0 && (x < 0) != (y < 0) ? x % y + y : x % y"
+    ),
+    BinaryOperation.FLOOR_DIV: (
+        "y == 0 ? 0 : y == MINUS_ONE ? -(W)x : x / y - (x % y != 0 && (x < 0) != (y < 0))"
+    ),
+    BinaryOperation.BITWISE_AND: "x & y",
+    BinaryOperation.BITWISE_OR: "x | y",
+    BinaryOperation.BITWISE_XOR: "x ^ y",
+    BinaryOperation.SHIFT_LEFT: "(ulong)y < 8 * sizeof(x) ? (W)x << y : 0",
+    BinaryOperation.SHIFT_RIGHT: "(ulong)y < 8 * sizeof(x) ? x >> y : x < 0 ? -1 : 0",
+}
+"""Operations of integers, which wrap around as ``W``, an unsigned type, does.
+
+``y == MINUS_ONE`` is false of unsigned types.
+"""
+
 _BINARY_LAYERS: Final = {
     "Addition": BinaryOperation.ADD,
     "Subtraction": BinaryOperation.SUB,
@@ -117,6 +160,21 @@ _UNARY: Final = {
     UnaryOperation.RECIPROCAL: "1 / x",
 }
 
+_INTEGER_UNARY: Final = {
+    UnaryOperation.ABS: "x < 0 ? -(W)x : x",
+    UnaryOperation.NEG: "-(W)x",
+    UnaryOperation.CEIL: "x",
+    UnaryOperation.ROUND: "x",
+    UnaryOperation.SIGN: "(x > 0) - (x < 0)",
+    UnaryOperation.BITWISE_NOT: "~x",
+}
+
+_INTEGER_ACTIVATIONS: Final = {
+    ActivationFunction.RELU: "x > 0 ? x : 0",
+    ActivationFunction.ABS: _INTEGER_UNARY[UnaryOperation.ABS],
+    ActivationFunction.SQUARE: "(W)x * (W)x",
+}
+
 _COMPARISONS: Final = {
     ComparisonOperation.EQUAL: "x == y",
     ComparisonOperation.NOT_EQUAL: "x != y",
@@ -142,7 +200,7 @@ def _alone(layer: Layer) -> Sequence[Launch]:
 def launch_of(chain: Chain, info: TensorInfo) -> Launch:
     """Return the launch of a chain whose results are the elements of a tensor."""
     arguments = (*chain.arguments, Out(0), info.num_elements)
-    source = program(chain.text, "elementwise.cl")
+    source = program(accessors(r=chain.result), chain.text, "elementwise.cl")
     return Launch(source, "elementwise", arguments, info.num_elements)
 
 
@@ -165,28 +223,31 @@ def function(*layer_types: str) -> Callable[[_F], _F]:
 def activation(layer: Layer) -> Function:
     """Apply the function of the descriptor."""
     d = cast("ActivationDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
+    require_alike(layer, NUMBERS)
+    if _is_integer(layer):
+        return _function(layer, _chosen(_INTEGER_ACTIVATIONS, d.function, layer))
     return _function(layer, ACTIVATIONS[d.function], d.a, d.b)
 
 
 @function("Prelu")
 def prelu(layer: Layer) -> Function:
     """Multiply what is not positive by alpha."""
-    require(layer, DataType.FLOAT32)
+    require(layer, *REALS)
     return _function(layer, "x > 0 ? x : y * x")
 
 
 @function("ElementwiseBinary", *_BINARY_LAYERS)
 def binary(layer: Layer) -> Function:
     """Combine pairs of numbers."""
-    require(layer, DataType.FLOAT32)
+    require_alike(layer, NUMBERS)
     d = layer.descriptor
     operation = (
         d.operation
         if isinstance(d, ElementwiseBinaryDescriptor)
         else _BINARY_LAYERS[str(layer.type)]
     )
-    return _function(layer, _BINARY[operation])
+    table = _INTEGER_BINARY if _is_integer(layer) else _BINARY
+    return _function(layer, _chosen(table, operation, layer))
 
 
 @function("ElementwiseUnary")
@@ -196,22 +257,23 @@ def unary(layer: Layer) -> Function:
     if d.operation is UnaryOperation.LOGICAL_NOT:
         require(layer, DataType.BOOLEAN)
         return _function(layer, "!x")
-    require(layer, DataType.FLOAT32)
-    return _function(layer, _UNARY[d.operation])
+    require_alike(layer, NUMBERS)
+    table = _INTEGER_UNARY if _is_integer(layer) else _UNARY
+    return _function(layer, _chosen(table, d.operation, layer))
 
 
 @function("Floor")
 def floor(layer: Layer) -> Function:
     """Round down."""
-    require(layer, DataType.FLOAT32)
-    return _function(layer, "floor(x)")
+    require_alike(layer, NUMBERS)
+    return _function(layer, "x" if _is_integer(layer) else "floor(x)")
 
 
 @function("Comparison")
 def comparison(layer: Layer) -> Function:
     """Compare pairs of numbers."""
     d = cast("ComparisonDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32, but=["output"])
+    require_alike(layer, ANY, but=["output"])
     return _function(layer, _COMPARISONS[d.operation])
 
 
@@ -225,61 +287,114 @@ def logical_binary(layer: Layer) -> Function:
 
 @function("Where")
 def where(layer: Layer) -> Function:
-    """Choose between two tensors; their elements are moved as they are stored."""
-    _, x, y = layer.input_infos
-    assert x is not None
-    assert y is not None
-    (made,) = layer.output_infos
-    if not (x.is_type_space_match(made) and y.is_type_space_match(made)) or made.is_per_axis:
-        raise Refused("the inputs and the output store real values in different steps")
-    if made.data_type.bits not in WIDTHS:
-        raise Refused(f"the output is {made.data_type.arm_name}, expected at least 8 bits")
-    return _function(layer, "x ? y : z", moved=WIDTHS[made.data_type.bits])
+    """Choose between two tensors, whose elements are moved if all are stored alike."""
+    require_alike(layer, ANY, but=["condition"])
+    infos = [layer.output_infos[0], *layer.input_infos[1:]]
+    moved = width_of(layer.output_infos[0]) if stored_alike(*infos) else ""
+    return _function(layer, "x ? y : z", moved=moved)
 
 
 @function("IsNaN")
 def is_nan(layer: Layer) -> Function:
     """Return whether elements are not numbers."""
-    require(layer, DataType.FLOAT32, but=["output"])
+    require(layer, *REALS, but=["output"])
     return _function(layer, "isnan(x)")
+
+
+@function("IsInf")
+def is_inf(layer: Layer) -> Function:
+    """Return whether elements are infinite, with a sign that is asked for."""
+    d = cast("IsInfDescriptor", layer.descriptor)
+    require(layer, *REALS, but=["output"])
+    signs = [
+        sign
+        for sign, is_wanted in (("> 0", d.detect_positive), ("< 0", d.detect_negative))
+        if is_wanted
+    ]
+    wanted = " || ".join(f"x {sign}" for sign in signs) or "0"
+    return _function(layer, f"isinf(x) && ({wanted})")
+
+
+@function("Cast", "Quantize", "Dequantize", "ConvertFp16ToFp32", "ConvertFp32ToFp16")
+def convert(layer: Layer) -> Function:
+    """Convert elements to another type.
+
+    Real numbers are cut off on their way to integers, which saturate, and NaN is 0 there; an
+    integer keeps its lower bits.
+    """
+    require(layer, *ANY)
+    (given,), (made,) = layer.input_infos, layer.output_infos
+    assert given is not None
+    if made.data_type is DataType.BOOLEAN:
+        expression = "x != 0"
+    elif made.data_type in INTEGERS and given.data_type in REALS:
+        expression = f"isnan(x) ? 0 : convert_{INTEGERS[made.data_type]}_sat_rtz(x)"
+    else:
+        expression = "x"
+    return _function(layer, expression)
 
 
 @function("BatchNormalization")
 def batch_normalization(layer: Layer) -> Function:
     """Multiply and add numbers of each channel, worked out from its constants."""
     d = cast("BatchNormalizationDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
-    mean, variance, beta, gamma = (
-        constant(layer, name) for name in ("mean", "variance", "beta", "gamma")
-    )
-    assert mean is not None
-    assert variance is not None
-    assert beta is not None
-    assert gamma is not None
+    require(layer, *REALS)
     eps = np.float32(d.eps)
-    factor = Weights(
-        (gamma, variance),
-        ("factor", d.eps),
-        lambda gamma, variance: gamma / np.sqrt(variance + eps),
-    )
-    offset = Weights(
-        (beta, mean, gamma, variance),
-        ("offset", d.eps),
-        lambda beta, mean, gamma, variance: beta - mean * (gamma / np.sqrt(variance + eps)),
-    )
+    names = ("mean", "variance", "beta", "gamma")
+    stored = [cast("NDArray[Any]", constant(layer, name)) for name in names]
+    infos = [cast("Value", layer.input(name)).info for name in names]
+
+    def factor(
+        _mean: NDArray[Any], variance: NDArray[Any], _beta: NDArray[Any], gamma: NDArray[Any]
+    ) -> NDArray[Any]:
+        factors: NDArray[Any] = gamma / np.sqrt(variance + eps)
+        return factors
+
+    def offset(
+        mean: NDArray[Any], variance: NDArray[Any], beta: NDArray[Any], gamma: NDArray[Any]
+    ) -> NDArray[Any]:
+        offsets: NDArray[Any] = beta - mean * factor(mean, variance, beta, gamma)
+        return offsets
+
+    def packed(name: str, values: Callable[..., NDArray[Any]]) -> Weights:
+        return Weights(
+            tuple(stored),
+            (name, d.eps, *infos),
+            lambda *arrays: values(
+                *(reals_of(info)(array) for info, array in zip(infos, arrays, strict=True))
+            ),
+        )
+
     value, shape = layer.inputs[0], shape_of(layer.input_infos[0])
     assert value is not None
     channel = d.channel_axis % len(shape)
     ones = [1] * (len(shape) - 1 - channel)
-    per_channel = View.of([mean.size, *ones]).broadcast(shape)
+    per_channel = View.of([shape[channel], *ones]).broadcast(shape)
     return Function(
         "fma(x, y, z)",
         (
-            Operand(value, View.of(shape)),
-            Operand(factor, per_channel),
-            Operand(offset, per_channel),
+            Operand(value, View.of(shape), elements_of(value.info)),
+            Operand(packed("factor", factor), per_channel),
+            Operand(packed("offset", offset), per_channel),
         ),
+        elements_of(layer.output_infos[0]),
     )
+
+
+def _is_integer(layer: Layer) -> bool:
+    return layer.output_infos[0].data_type in INTEGERS
+
+
+def _chosen(table: Mapping[_E, str], operation: _E, layer: Layer) -> str:
+    """Return the expression of an operation.
+
+    Raises:
+        Refused: It has none for the type of the layer.
+    """
+    if operation not in table:
+        kind = layer.output_infos[0].data_type.arm_name
+        raise Refused(f"GpuAcc has no kernels for {operation.arm_name} of {kind}")
+    return table[operation]
 
 
 def _function(
@@ -295,10 +410,17 @@ def _function(
         moved: The type of the output and of all inputs but the first, if these are only moved.
     """
     (made,) = layer.output_infos
+    moving = Elements(moved, moved)
     operands = []
     for place, value in enumerate(layer.inputs):
         assert value is not None
         view = View.of(value.info.static_shape).broadcast(made.static_shape)
-        name = moved if moved and place else TYPE_NAMES[value.info.data_type]
-        operands.append(Operand(value, view, name))
-    return Function(expression, tuple(operands), moved or TYPE_NAMES[made.data_type], a, b)
+        elements = moving if moved and place else elements_of(value.info)
+        operands.append(Operand(value, view, elements))
+    result = moving if moved else elements_of(made)
+    if made.data_type in INTEGERS:
+        wrapping = "(ulong)" if result.value.endswith("long") else "(uint)"
+        none_is = result.value.startswith("u")
+        expression = expression.replace("(W)", wrapping)
+        expression = expression.replace("y == MINUS_ONE", "false" if none_is else "y == -1")
+    return Function(expression, tuple(operands), result, a, b)

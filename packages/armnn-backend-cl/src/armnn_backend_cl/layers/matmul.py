@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from armnn.layers.matmul import BatchMatMulDescriptor
-from armnn.types import DataLayout, DataType
+from armnn.types import DataLayout
 from armnn_backend_cl.chains import NO_CHAIN, Chain
 from armnn_backend_cl.device import GROUP
+from armnn_backend_cl.elements import FLOATING, vector_accessors
 from armnn_backend_cl.launches import Argument, In, Launch, Out, Refused
 from armnn_backend_cl.layers.convolution import WIDTHS, product, tiling
 from armnn_backend_cl.layers.table import lowers, program, require, shape_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def batch_mat_mul(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     """Multiply the matrices in the last two axes; a constant right one is packed as weights."""
     d = cast("BatchMatMulDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
+    require(layer, *FLOATING)
     for name in ("adjoint_x", "adjoint_y"):
         if getattr(d, name):
             raise Refused(f"{name} is True, expected False")
@@ -33,7 +34,7 @@ def batch_mat_mul(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
             raise Refused(f"{name} is {getattr(d, name).arm_name}, expected matrices in the end")
     weights = layer.constant("other")
     if weights is not None and weights.ndim == 2 and not d.transpose_x:
-        return [product(layer, weights, chain, is_transposed=not d.transpose_y)]
+        return [product(layer, "other", chain, is_transposed=not d.transpose_y)]
     x, y = (View.of(shape_of(info)) for info in layer.input_infos)
     batches = shape_of(layer.output_infos[0])[:-2]
     if d.transpose_x:
@@ -58,7 +59,11 @@ def batch_mat_mul(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
         *strides,
         (*x.strides[-2:], *y.strides[-2:], 0, 0, 0, 0),
     )
+    first, second = layer.input_infos
+    assert first is not None
+    assert second is not None
     source = program(
+        vector_accessors(layer.output_infos[0], x=first, y=second),
         chain.text,
         "tile.cl",
         "matmul.cl",

@@ -23,8 +23,9 @@ from armnn.layers.reshaping import (
     TileDescriptor,
     TransposeDescriptor,
 )
+from armnn.quantization import quantize
 from armnn.tensor import TensorInfo
-from armnn.types import DataLayout, DataType, PaddingMode
+from armnn.types import DataLayout, PaddingMode
 from armnn_backend_cl.launches import In, Launch, Out, Refused
 from armnn_backend_cl.layers.table import lowers, program, shape_of, width
 from armnn_backend_cl.views import View, walked
@@ -143,11 +144,15 @@ def pad(layer: Layer) -> Sequence[Launch]:
     """Fill the output, and copy the input into its middle."""
     d = cast("PadDescriptor", layer.descriptor)
     if d.padding_mode is not PaddingMode.CONSTANT:
-        raise Refused(f"padding_mode is {d.padding_mode.arm_name}, expected Constant")
-    info = layer.output_infos[0]
-    if info.data_type is not DataType.FLOAT32 and d.pad_value != 0:
-        raise Refused(f"pad_value is {d.pad_value:g} for {info.data_type.arm_name}, expected 0")
-    return _padded(layer, d.pad_list, d.pad_value)
+        return _mirrored(layer, d.pad_list, d.padding_mode)
+    target = _output(layer)
+    low, high = _bits(layer.output_infos[0], d.pad_value)
+    everything = (Out(0), target.size, low, high)
+    fill = Launch(program("move.cl", T=width(layer), WIDTH=1), "fill", everything, target.size)
+    middle = target
+    for axis, (before, _) in enumerate(d.pad_list):
+        middle = middle.part(axis, before, shape_of(layer.input_infos[0])[axis])
+    return [fill, _move(layer, _input(layer), middle)]
 
 
 @lowers("BroadcastTo")
@@ -251,25 +256,39 @@ def _in_blocks(view: View, block: Sequence[int]) -> View:
     return view.split(2, view.shape[2] // columns, columns).split(1, view.shape[1] // rows, rows)
 
 
-def _padded(layer: Layer, pads: Sequence[tuple[int, int]], value: float) -> Sequence[Launch]:
-    target = _output(layer)
-    info = layer.output_infos[0]
-    low, high = _bits(info, value)
-    everything = (Out(0), target.size, low, high)
-    fill = Launch(program("move.cl", T=width(layer), WIDTH=1), "fill", everything, target.size)
-    middle = target
-    for axis, (before, _) in enumerate(pads):
-        middle = middle.part(axis, before, shape_of(layer.input_infos[0])[axis])
-    return [fill, _move(layer, _input(layer), middle)]
+def _mirrored(layer: Layer, pads: Sequence[tuple[int, int]], mode: PaddingMode) -> Sequence[Launch]:
+    """Copy the input, and around it its mirror images: a part for each side of each axis."""
+    source, target = _input(layer), _output(layer)
+    skipped = 1 if mode is PaddingMode.REFLECT else 0  # the edge is not repeated
+    parts = [(source, target)]
+    for axis, (before, after) in enumerate(pads):
+        size = source.shape[axis]
+        if max(before, after) > size - skipped:
+            raise Refused(
+                f"pad_list pads axis {axis} by {max(before, after)}, expected at most "
+                f"{size - skipped} for padding_mode {mode.arm_name}"
+            )
+        sides = [(0, size, 1, before)]
+        if before:
+            sides.append((before - 1 + skipped, before, -1, 0))
+        if after:
+            sides.append((size - 1 - skipped, after, -1, before + size))
+        parts = [
+            (read.part(axis, first, count, step), written.part(axis, at, count))
+            for read, written in parts
+            for first, count, step, at in sides
+        ]
+    return [_move(layer, read, written) for read, written in parts]
 
 
 def _bits(info: TensorInfo, value: float) -> tuple[int, int]:
     """Return the stored form of a real value as two numbers of 32 bits."""
-    zero = info.zero_points[0] if info.is_quantized and info.zero_points else 0
-    number = value if info.data_type is DataType.FLOAT32 else zero
+    number = np.asarray(value, np.float32 if info.data_type.is_float else np.float64)
+    encoded = (
+        quantize(number, info) if info.is_quantized else number.astype(info.data_type.numpy_dtype)
+    )
     stored = np.zeros(8, np.uint8)
-    encoded = np.asarray(number).astype(info.data_type.numpy_dtype).reshape(1).view(np.uint8)
-    stored[: encoded.size] = encoded
+    stored[: encoded.nbytes] = encoded.reshape(1).view(np.uint8)
     low, high = stored.view(np.int32)
     return int(low), int(high)
 

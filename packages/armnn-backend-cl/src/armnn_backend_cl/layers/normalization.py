@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Sums over axes, and rows that are normalized by what all of a row says."""
+"""Rows of a tensor, each normalized by what all of it says."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from armnn.layers.normalization import (
     GroupNormalizationDescriptor,
@@ -15,37 +14,15 @@ from armnn.layers.normalization import (
     RmsNormalizationDescriptor,
     SoftmaxDescriptor,
 )
-from armnn.layers.reduction import MeanDescriptor, ReduceDescriptor
-from armnn.types import DataLayout, DataType, ReduceOperation
+from armnn.types import DataLayout
 from armnn_backend_cl.device import GROUP
+from armnn_backend_cl.elements import REALS, accessors, elements_of
 from armnn_backend_cl.launches import In, Launch, Out
 from armnn_backend_cl.layers.table import lowers, program, require, shape_of
-from armnn_backend_cl.views import View, walked
+from armnn_backend_cl.views import View, outer_and_inner, walked
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
-
-_COMBINATIONS: Final = {
-    ReduceOperation.SUM: ("0.0f", "x + y"),
-    ReduceOperation.MEAN: ("0.0f", "x + y"),
-    ReduceOperation.PROD: ("1.0f", "x * y"),
-    ReduceOperation.MAX: ("-INFINITY", "x > y || isnan(x) ? x : y"),
-    ReduceOperation.MIN: ("INFINITY", "x < y || isnan(x) ? x : y"),
-}
-
-
-@lowers("Reduce")
-def reduce(layer: Layer) -> Sequence[Launch]:
-    """Reduce some axes, all if none is named."""
-    d = cast("ReduceDescriptor", layer.descriptor)
-    return _reduced(layer, d.axis, d.reduce_operation)
-
-
-@lowers("Mean")
-def mean(layer: Layer) -> Sequence[Launch]:
-    """Return the mean over some axes, all if none is named."""
-    d = cast("MeanDescriptor", layer.descriptor)
-    return _reduced(layer, d.axis, ReduceOperation.MEAN)
 
 
 @lowers("Softmax", "LogSoftmax")
@@ -106,23 +83,6 @@ def group_normalization(layer: Layer) -> Sequence[Launch]:
     return _normalized(layer, "STANDARDIZE", view, axes, d.eps, scale)
 
 
-def _reduced(layer: Layer, named: Sequence[int], operation: ReduceOperation) -> Sequence[Launch]:
-    require(layer, DataType.FLOAT32, but=["axis"])
-    view = View.of(shape_of(layer.input_infos[0]))
-    axes = [axis % len(view.shape) for axis in named] or list(range(len(view.shape)))
-    kept, gone = _outer_and_inner(view, axes)
-    kept_sizes, (kept_strides,) = walked(kept)
-    sizes, (strides,) = walked(gone)
-    start, combined = _COMBINATIONS[operation]
-    text = f"inline float combine(const float x, const float y) {{ return {combined}; }}\n"
-    source = program(text, "reduce.cl", START=start)
-    divisor = float(gone.size) if operation is ReduceOperation.MEAN else 1.0
-    arguments = (
-        In(0), Out(0), kept.size, gone.size, kept_sizes, kept_strides, sizes, strides, divisor
-    )  # fmt: skip
-    return [Launch(source, "reduce", arguments, kept.size)]
-
-
 def _normalized(
     layer: Layer,
     mode: str,
@@ -145,25 +105,31 @@ def _normalized(
         factor: What each result of a normalization is multiplied by.
         offset: What is added to it.
     """
-    require(layer, DataType.FLOAT32)
-    outer, inner = _outer_and_inner(view, axes)
+    require(layer, *REALS)
+    outer, inner = outer_and_inner(view, axes)
     if scale is None:
         scale = View.of(inner.shape).broadcast(view.shape)
-    gamma_outer, gamma_inner = _outer_and_inner(scale, axes)
+    gamma_outer, gamma_inner = outer_and_inner(scale, axes)
     outer_sizes, outer_strides = walked(outer, gamma_outer)
     sizes, strides = walked(inner, gamma_inner)
     given = layer.input_infos
     macros: dict[str, object] = {"GROUP": GROUP, mode: 1}
     if sizes[1] == 1:
         macros["STRAIGHT"] = 1
-    if len(given) > 1 and given[1] is not None:
-        macros["SCALED"] = 1
-    if len(given) > 2 and given[2] is not None:
-        macros["SHIFTED"] = 1
+    gamma = 1 if len(given) > 1 and given[1] is not None else 0
+    beta = 2 if len(given) > 2 and given[2] is not None else 0
+    macros |= {"SCALED": 1} if gamma else {}
+    macros |= {"SHIFTED": 1} if beta else {}
+    text = accessors(
+        x=elements_of(given[0]),
+        gamma=elements_of(given[gamma]),
+        beta=elements_of(given[beta]),
+        y=elements_of(layer.output_infos[0]),
+    )
     arguments = (
         In(0),
-        In(1 if "SCALED" in macros else 0),
-        In(2 if "SHIFTED" in macros else 0),
+        In(gamma),
+        In(beta),
         Out(0),
         inner.size,
         outer_sizes,
@@ -177,14 +143,5 @@ def _normalized(
         float(offset),
     )
     rows = outer.size if inner.size else 0
-    return [
-        Launch(program("normalize.cl", **macros), "normalize_rows", arguments, rows, groups=True)
-    ]
-
-
-def _outer_and_inner(view: View, axes: Sequence[int]) -> tuple[View, View]:
-    """Return the axes of a view that stay and those of a row, as views of their own."""
-    kept = [axis for axis in range(len(view.shape)) if axis not in axes]
-    outer, inner = view.transposed(kept), view.transposed(sorted(axes))
-    assert math.prod(outer.shape) * math.prod(inner.shape) == view.size
-    return outer, inner
+    source = program(text, "normalize.cl", **macros)
+    return [Launch(source, "normalize_rows", arguments, rows, groups=True)]

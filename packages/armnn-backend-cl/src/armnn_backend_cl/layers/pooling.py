@@ -7,13 +7,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from armnn.layers.pooling import Pooling2dDescriptor
-from armnn.types import DataLayout, DataType, PaddingMethod, PoolingAlgorithm
+from armnn.types import DataLayout, PaddingMethod, PoolingAlgorithm
+from armnn_backend_cl.elements import (
+    FLOATING,
+    NUMBERS,
+    REALS,
+    Elements,
+    accessors,
+    elements_of,
+    vectors,
+)
 from armnn_backend_cl.launches import In, Launch, Out
-from armnn_backend_cl.layers.table import lowers, program, require, shape_of
+from armnn_backend_cl.layers.reduction import lowest
+from armnn_backend_cl.layers.table import lowers, program, require_alike, shape_of
 from armnn_backend_cl.views import View
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
 
 _CHANNELS: Final = 8
 """Channels that a work item makes where they lie behind each other."""
@@ -29,7 +40,23 @@ _MACROS: Final = {
 def pooling2d(layer: Layer) -> Sequence[Launch]:
     """Pool both axes at once, in either layout."""
     d = cast("Pooling2dDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
+    is_max = d.pool_type is PoolingAlgorithm.MAX
+    require_alike(layer, NUMBERS if is_max else REALS)
+    macros = {"LOWEST": lowest(layer.output_infos[0].data_type)} if is_max else {}
+    given, made = elements_of(layer.input_infos[0]), elements_of(layer.output_infos[0])
+    return pooled(layer, given, made, **macros)
+
+
+def pooled(layer: Layer, given: Elements, made: Elements, **macros: str) -> Sequence[Launch]:
+    """Return the launch of a pooling layer.
+
+    Args:
+        layer: The layer.
+        given: How its input is read.
+        made: How its output is written.
+        macros: Others of ``pool.cl``.
+    """
+    d = cast("Pooling2dDescriptor", layer.descriptor)
     x, y = (
         pixels(shape_of(info), d.data_layout) for info in (*layer.input_infos, *layer.output_infos)
     )
@@ -43,10 +70,22 @@ def pooling2d(layer: Layer) -> Sequence[Launch]:
     sizes = (
         channels, out_width, out_height, height, width, height + bottom, width + right, int(counts)
     )  # fmt: skip
-    wide = _CHANNELS if channels >= _CHANNELS and x.strides[3] == y.strides[3] == 1 else 1
+    is_floating = all(
+        info is not None and info.data_type in FLOATING
+        for info in (*layer.input_infos, *layer.output_infos)
+    )
+    wide = (
+        _CHANNELS
+        if is_floating and channels >= _CHANNELS and x.strides[3] == y.strides[3] == 1
+        else 1
+    )
     items = batch * out_height * out_width * -(-channels // wide)
     arguments = (In(0), Out(0), items, sizes, window, (*x.strides[::-1], *y.strides[::-1]))
-    source = program("pool.cl", WIDTH=wide, **{_MACROS[d.pool_type]: 1})
+    reads = "#define READ_X_ALL READ_X\n"
+    if wide > 1:
+        reads = vectors("x", cast("TensorInfo", layer.input_infos[0]))
+    text = accessors(x=given, y=made) + reads
+    source = program(text, "pool.cl", WIDTH=wide, **{_MACROS[d.pool_type]: 1}, **macros)
     return [Launch(source, "pool", arguments, items)]
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from armnn.layers.resizing import ResizeDescriptor
-from armnn.types import DataType, ResizeMethod, ResizeRounding
+from armnn.types import ResizeMethod, ResizeRounding
+from armnn_backend_cl.elements import REALS, accessors, elements_of
 from armnn_backend_cl.launches import Argument, In, Launch, Out, Refused, Weights
 from armnn_backend_cl.layers.pooling import pixels
 from armnn_backend_cl.layers.table import lowers, program, require, shape_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def resize(layer: Layer) -> Sequence[Launch]:
     """Sample by the nearest neighbor or between two."""
     d = cast("ResizeDescriptor", layer.descriptor)
-    require(layer, DataType.FLOAT32)
+    require(layer, *REALS)
     if d.method is ResizeMethod.CUBIC:
         raise Refused(f"method is {d.method.arm_name}, expected NearestNeighbor or Bilinear")
     x, y = (
@@ -45,7 +46,8 @@ def resize(layer: Layer) -> Sequence[Launch]:
     count = 1 if d.method is ResizeMethod.NEAREST_NEIGHBOR else 2
     steps = (*x.strides[::-1], *y.strides[::-1])
     arguments: tuple[Argument, ...] = (In(0), *tables, Out(0), items, count, sizes, steps)
-    return [Launch(program("resize.cl"), "resize", arguments, items)]
+    text = accessors(x=elements_of(layer.input_infos[0]), y=elements_of(layer.output_infos[0]))
+    return [Launch(program(text, "resize.cl"), "resize", arguments, items)]
 
 
 def _taps(d: ResizeDescriptor, size: int, target: int, scale: float) -> NDArray[Any]:

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from armnn.types import DataLayout, DataType
+from armnn.types import DataLayout, DataType, QuantizedArithmetic
 from armnn_backend_cl.device import source_of
+from armnn_backend_cl.elements import INTEGERS, QUANTIZED, REALS, stored_alike, width_of
 from armnn_backend_cl.launches import Launch, Refused
 
 if TYPE_CHECKING:
@@ -25,13 +26,6 @@ LOWERINGS: Final[dict[str, Lowering]] = {}
 MOST_ELEMENTS: Final = 2**31 - 1
 """Of a tensor: kernels count in 32 bits."""
 
-TYPE_NAMES: Final = {DataType.FLOAT32: "float", DataType.BOOLEAN: "uchar"}
-"""The types that kernels compute with, in OpenCL C."""
-
-WIDTHS: Final = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
-"""The types of elements that are only moved, by their bits."""
-
-
 _F = TypeVar("_F", bound=Lowering)
 
 
@@ -47,12 +41,40 @@ def lowers(*layer_types: str) -> Callable[[_F], _F]:
     return enter
 
 
+StepsLowering: TypeAlias = Callable[["Layer", bool], "Sequence[Launch] | None"]
+"""Returns the launches of a quantized layer in whole numbers, None if it has none.
+
+It is told whether the network is rounded as TensorFlow Lite does (QuantizedArithmetic.INTEGER).
+"""
+
+STEPS: Final[dict[str, StepsLowering]] = {}
+"""By the name of the layer type."""
+
+_G = TypeVar("_G", bound=StepsLowering)
+
+
+def lowers_steps(*layer_types: str) -> Callable[[_G], _G]:
+    """Enter the decorated function into the table of quantized layers."""
+
+    def enter(function: _G) -> _G:
+        for name in layer_types:
+            assert name not in STEPS, name
+            STEPS[name] = function
+        return function
+
+    return enter
+
+
 class WrongLayout(Refused):
     """The layer has kernels for another layout."""
 
 
-def launches_of(layer: Layer) -> Sequence[Launch]:
+def launches_of(layer: Layer, arithmetic: QuantizedArithmetic) -> Sequence[Launch]:
     """Return the launches of a layer.
+
+    Args:
+        layer: The layer.
+        arithmetic: How quantized layers round.
 
     Raises:
         Refused: It has none; the text says why.
@@ -67,7 +89,10 @@ def launches_of(layer: Layer) -> Sequence[Launch]:
             raise Refused(
                 f"{name} has {info.num_elements} elements, expected at most {MOST_ELEMENTS}"
             )
-    return lowering(layer)
+    in_steps = STEPS.get(layer.type)
+    is_integer = arithmetic is QuantizedArithmetic.INTEGER
+    launches = None if in_steps is None else in_steps(layer, is_integer)
+    return lowering(layer) if launches is None else launches
 
 
 def require(layer: Layer, *allowed: DataType, but: Sequence[str] = ()) -> None:
@@ -81,12 +106,9 @@ def require(layer: Layer, *allowed: DataType, but: Sequence[str] = ()) -> None:
     Raises:
         Refused: One is of another type.
     """
-    for name, info in _named(layer):
-        if name.rpartition(" ")[2].strip("'") in but:
-            continue
+    for name, info in _named(layer, but):
         if info.data_type not in allowed:
-            expected = " or ".join(each.arm_name for each in allowed)
-            raise Refused(f"{name} is {info.data_type.arm_name}, expected {expected}")
+            raise Refused(f"{name} is {info.data_type.arm_name}, expected {_listed(allowed)}")
 
 
 def width(layer: Layer) -> str:
@@ -95,15 +117,32 @@ def width(layer: Layer) -> str:
     Raises:
         Refused: They share bytes, or are not stored alike.
     """
-    made = layer.output_infos[0]
-    moved = (*(layer.input_infos if layer.spec.is_variadic else layer.input_infos[:1]),)
-    for info in (*moved, *layer.output_infos):
-        if info is None or not info.is_type_space_match(made) or info.is_per_axis:
-            raise Refused("inputs and outputs do not store real values in the same steps")
-    bits = made.data_type.bits
-    if bits not in WIDTHS:
-        raise Refused(f"the output is {made.data_type.arm_name}, expected at least 8 bits")
-    return WIDTHS[bits]
+    moved = layer.input_infos if layer.spec.is_variadic else layer.input_infos[:1]
+    if not stored_alike(*layer.output_infos, *moved):
+        raise Refused("inputs and outputs do not store real values in the same steps")
+    return width_of(layer.output_infos[0])
+
+
+def require_alike(layer: Layer, allowed: Sequence[DataType], *, but: Sequence[str] = ()) -> None:
+    """Require that all tensors of a layer are real, or all of one other type.
+
+    Args:
+        layer: The layer.
+        allowed: The types.
+        but: Names of slots that may have others.
+
+    Raises:
+        Refused: They are not.
+    """
+    require(layer, *allowed, but=but)
+    (first, info), *others = _named(layer, but)
+    for name, other in others:
+        same = other.data_type is info.data_type
+        if not same and not (other.data_type in REALS and info.data_type in REALS):
+            raise Refused(
+                f"{name} is {other.data_type.arm_name}, expected {info.data_type.arm_name} as "
+                f"{first}"
+            )
 
 
 def constant(layer: Layer, name: str) -> NDArray[Any] | None:
@@ -148,15 +187,28 @@ def program(*parts: str, **definitions: object) -> str:
     return "".join([*lines, source_of("prelude"), *files])
 
 
-def _named(layer: Layer) -> list[tuple[str, TensorInfo]]:
-    named = [
-        (f"the input {layer.spec.input_slot(place).name!r}", info)
-        for place, info in enumerate(layer.input_infos)
-        if info is not None
+def _listed(kinds: Sequence[DataType]) -> str:
+    """Return types in words; all quantized ones or integers have one."""
+    words = [each.arm_name for each in kinds if each not in QUANTIZED and each not in INTEGERS]
+    words += ["a quantized type"] if set(QUANTIZED) <= set(kinds) else []
+    if set(INTEGERS) <= set(kinds):
+        words.append("an integer")
+    else:
+        words += [each.arm_name for each in kinds if each in INTEGERS]
+    *front, last = words
+    return f"{', '.join(front)} or {last}" if front else last
+
+
+def _named(layer: Layer, but: Sequence[str] = ()) -> list[tuple[str, TensorInfo]]:
+    """Return the tensors of a layer with their names, without those of the slots ``but``."""
+    inputs = [
+        (layer.spec.input_slot(place).name, info) for place, info in enumerate(layer.input_infos)
     ]
     slots = layer.spec.output_slots(layer.descriptor)
-    named += [
-        (f"the output {slot.name!r}", info)
-        for slot, info in zip(slots, layer.output_infos, strict=True)
+    outputs = zip((slot.name for slot in slots), layer.output_infos, strict=True)
+    return [
+        (f"the {kind} {name!r}", info)
+        for kind, named in (("input", inputs), ("output", outputs))
+        for name, info in named
+        if info is not None and name not in but
     ]
-    return named

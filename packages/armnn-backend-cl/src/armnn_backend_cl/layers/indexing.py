@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Elements read at the places that indices name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from armnn.layers.indexing import GatherDescriptor
+from armnn.layers.selecting import GatherElementsDescriptor
+from armnn_backend_cl.elements import INDICES, INTEGERS
+from armnn_backend_cl.launches import Argument, Check, In, Launch, Out, Refused
+from armnn_backend_cl.layers.table import lowers, program, require, shape_of, width
+from armnn_backend_cl.views import View, walked
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+_MOST_DEPTH = 8
+"""Axes that an index of GatherNd names."""
+
+
+@lowers("Gather")
+def gather(layer: Layer) -> Sequence[Launch]:
+    """Read the slices along an axis that indices name."""
+    d = cast("GatherDescriptor", layer.descriptor)
+    shape, indices = (shape_of(info) for info in layer.input_infos)
+    axis = d.axis % len(shape)
+    sizes = (shape[axis], math.prod(indices), math.prod(shape[axis + 1 :]))
+    return _gathered(layer, "gather", sizes, f"outside of axis {axis}", shape[axis])
+
+
+@lowers("GatherNd")
+def gather_nd(layer: Layer) -> Sequence[Launch]:
+    """Read the slices that rows of indices name."""
+    shape, indices = (shape_of(info) for info in layer.input_infos)
+    depth = indices[-1]
+    if depth > _MOST_DEPTH:
+        raise Refused(f"an index names {depth} axes, expected at most {_MOST_DEPTH}")
+    sizes = (*shape[:depth], *[1] * (_MOST_DEPTH - depth))
+    rest = math.prod(shape[depth:])
+    return _gathered(
+        layer, "gather_rows", (depth, sizes, rest), f"outside of {shape[:depth]}", None
+    )
+
+
+@lowers("GatherElements")
+def gather_elements(layer: Layer) -> Sequence[Launch]:
+    """Read the element that each index names along an axis."""
+    d = cast("GatherElementsDescriptor", layer.descriptor)
+    shape, indices = (shape_of(info) for info in layer.input_infos)
+    axis = d.axis % len(shape)
+    x = View.of(shape)
+    strides = (*x.strides[:axis], 0, *x.strides[axis + 1 :])
+    sizes, (_, steps) = walked(View.of(indices), View(indices, strides))
+    arguments = (shape[axis], x.strides[axis], sizes, steps)
+    return _gathered(layer, "gather_elements", arguments, f"outside of axis {axis}", shape[axis])
+
+
+def _gathered(
+    layer: Layer, kernel: str, arguments: Sequence[Argument], where: str, size: int | None
+) -> Sequence[Launch]:
+    """Return a launch of ``gather.cl``.
+
+    Args:
+        layer: Its inputs are the elements and the indices.
+        kernel: The name of the kernel.
+        arguments: Those behind the number of results.
+        where: What is wrong with an index.
+        size: What an index is less than, if all of them name one axis.
+    """
+    require(layer, *INDICES, but=["input", "output"])
+    items = math.prod(shape_of(layer.output_infos[0]))
+    if items and not math.prod(shape_of(layer.input_infos[0])):
+        raise Refused("the input has no elements to read")
+    room = "" if size is None else f": expected {-size} to {size - 1}"
+    indices = layer.input_infos[1]
+    assert indices is not None
+    check = Check(f"layer {layer.name!r} ({layer.type}): the index {{}} is {where}{room}")
+    source = program("gather.cl", T=width(layer), I=INTEGERS[indices.data_type])
+    return [Launch(source, kernel, (In(0), In(1), Out(0), check, items, *arguments), items)]
