@@ -7,13 +7,13 @@ plan and take a context each time. So a context waits for the next run with the 
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from armnn._forks import ForkedLock
 from armnn._load_times import REST, stage
 from armnn._process_memory import trim_memory
 from armnn.backends import SHARED_MEMORY, SharedMemory
@@ -96,7 +96,7 @@ class PlanCache:
             for index, name in enumerate(self._names)
             if name in optimized.value_inputs
         )
-        self._lock = threading.Lock()
+        self._lock = ForkedLock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._only: _Entry | None = None
         self._most_bytes = 0
@@ -423,7 +423,7 @@ class _Entry:
     __slots__ = ("lock", "plan", "rest", "shapes", "users", "values")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = ForkedLock()
         self.plan: LoadedPlan | None = None
         self.rest: PlanCache | None = None
         self.shapes: Mapping[str, tuple[int, ...]] = {}

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import itertools
 import operator
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -23,6 +22,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from armnn._forks import ForkedLock
 from armnn._process_memory import trim_memory
 from armnn._symbolic import Symbolic
 from armnn.backends.cache import Changes, Footprint
@@ -542,7 +542,7 @@ class KeptGraph(Generic[_P]):
         self.graph = graph
         self._version = version
         self._compile = compile_now
-        self._lock = threading.Lock()
+        self._lock = ForkedLock()
         self._numbers: _GraphNumbers | None = None
         graph.leave_with(self)
 
