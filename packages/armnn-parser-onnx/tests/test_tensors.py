@@ -21,7 +21,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import armnn
-from armnn.errors import ModelFileError, ParseError
+from armnn._process_memory import trim_memory
+from armnn.errors import InvalidArgumentError, ModelFileError, ParseError
 from armnn.types import DataType
 from armnn_parser_onnx.messages import Entry, Tensor, encoded
 from armnn_parser_onnx.parser import parse
@@ -167,6 +168,45 @@ def test_much_data_is_mapped_where_its_address_is_aligned(
     assert isinstance(made, memoryview) == mapped
     assert made == data
     assert np.frombuffer(made, np.float32).flags.aligned
+
+
+def test_a_file_has_one_descriptor_for_all_its_tensors(folder: Path) -> None:
+    size = 1 << 16
+    (folder / "data.bin").write_bytes(bytes(range(9)) * size)
+    before = len(os.listdir("/proc/self/fd"))
+    external = ExternalData(folder)
+    made = [external.read(tensor(offset=str(at * size)), size) for at in range(8)]
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    trim_memory()  # its pages come back
+    assert b"".join(made) == (bytes(range(9)) * size)[: 8 * size]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_weights_in_the_file_are_mapped_on_request(mapped: bool, tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    weights = [
+        random.integers(0, 255, 40_000, np.uint8),
+        random.random(10_000, np.float32),
+        random.random(10_001, np.float32),
+    ]
+    held = [numpy_helper.from_array(each, f"w{at}") for at, each in enumerate(weights)]
+    nodes = [helper.make_node("Identity", [each.name], [f"y{each.name}"]) for each in held]
+    outputs = [helper.make_tensor_value_info(each.output[0], 0, None) for each in nodes]
+    graph = helper.make_graph(nodes, "weights", [], outputs, held)
+    path = tmp_path / "weights.onnx"
+    for extra in range(4):  # at every place in the words of the file
+        model = helper.make_model(graph, producer_name="p" * extra)
+        path.write_bytes(model.SerializeToString())
+        network = armnn.parse(path, parser_options={"mapped": mapped})
+        made = [layer.data for layer in network.layers if layer.data is not None]
+        for each, expected in zip(made, weights, strict=True):
+            assert each.flags.aligned
+            np.testing.assert_array_equal(each, expected)
+        assert (str(path) in Path("/proc/self/maps").read_text()) == mapped
+        path.unlink()
+    path.touch()
+    with pytest.raises(InvalidArgumentError, match=r"mapped .*'yes'"):
+        armnn.parse(path, parser_options={"mapped": "yes"})
 
 
 def test_a_folder_below_the_model_is_read(folder: Path) -> None:

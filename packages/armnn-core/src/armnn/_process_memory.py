@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Memory of the process: weights in huge pages, and free pages given back to the system."""
+"""Memory of the process: weights in huge pages or mapped, and pages given back to the system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import contextlib
 import ctypes
 import functools
 import mmap
+import os
 import threading
+import weakref
 from typing import Final
 
 import numpy as np
@@ -22,6 +24,7 @@ The system clears a huge page in the time in which it finds some forty of 4 KiB.
 _LARGE: Final = 1 << 18
 """Bytes from which on it counts what a buffer keeps in memory, or is kept by."""
 
+_UNNEEDED: Final = getattr(mmap, "MADV_DONTNEED", None)  # of Linux
 _BLOCK: Final = 4 * _HUGE_PAGE
 _ALIGNMENT: Final = 64
 
@@ -56,10 +59,46 @@ class HugePages:
             return block.take(size)
 
 
+_mapped: Final[weakref.WeakValueDictionary[tuple[int, ...], mmap.mmap]] = (
+    weakref.WeakValueDictionary()
+)
+_mapping: Final = threading.Lock()
+
+
+def map_file(descriptor: int, offset: int, size: int) -> memoryview:
+    """Map bytes of a file for reading.
+
+    A file is mapped once, whole, as each mapping of Python's has a descriptor.
+
+    Args:
+        descriptor: The open file.
+        offset: Where the bytes begin.
+        size: How many they are; they are within the file.
+
+    Raises:
+        OSError: They cannot be mapped.
+    """
+    status = os.fstat(descriptor)
+    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    with _mapping:
+        pages = _mapped.get(key)
+        if pages is None:
+            try:
+                pages = _mapped[key] = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+            except OSError:  # all of it does not fit into the process
+                return _mapped_part(descriptor, offset, size)
+    return memoryview(pages)[offset : offset + size]
+
+
+def _mapped_part(descriptor: int, offset: int, size: int) -> memoryview:
+    before = offset % mmap.ALLOCATIONGRANULARITY
+    pages = mmap.mmap(descriptor, size + before, offset=offset - before, access=mmap.ACCESS_READ)
+    return memoryview(pages)[before:]
+
+
 class _Block:
     """Mapped memory that begins with a huge page."""
 
-    _UNNEEDED: Final = getattr(mmap, "MADV_DONTNEED", None)  # of Linux, as the other one
     _HUGE: Final = getattr(mmap, "MADV_HUGEPAGE", None)
 
     def __init__(self, size: int) -> None:
@@ -94,21 +133,27 @@ class _Block:
     def __del__(self) -> None:
         """Give the unused end back; buffers stay."""
         pages = getattr(self, "_pages", None)
-        if pages is not None and self._UNNEEDED is not None:
+        if pages is not None and _UNNEEDED is not None:
             start = -(-self._used // mmap.PAGESIZE) * mmap.PAGESIZE
             if start < self._end:
-                pages.madvise(self._UNNEEDED, start, self._end - start)
+                pages.madvise(_UNNEEDED, start, self._end - start)
 
 
 def trim_memory() -> None:
-    """Return the C library's free pages to the system.
+    """Return the C library's free pages and those of mapped files to the system.
 
     A model's file and its plain weights are gone once a backend has packed them, but glibc keeps
-    their pages for later: tens of megabytes, next to which working memory is then allocated.
+    their pages for later: tens of megabytes, next to which working memory is then allocated. Of
+    mapped files the pages come back where they are read.
     """
     trim = _malloc_trim()
     if trim is not None:
         trim()
+    if _UNNEEDED is not None:
+        with _mapping:
+            pages = [*_mapped.values()]
+        for each in pages:
+            each.madvise(_UNNEEDED)
 
 
 @functools.cache

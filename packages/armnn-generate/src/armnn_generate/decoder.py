@@ -60,6 +60,8 @@ class LanguageModel:
                 caches.
         """
         self.folder = folder
+        if folder.model.suffix != PREPARED:  # most weights are in memory once, packed
+            options = {"parser_options": {"mapped": True}, **options}
         self.network = runtime.load_model(folder.model, states="auto", **options)
         self.caches = caches_of(folder, self.network.inputs, self.network.outputs)
         rooms = [self.network.inputs[name].shape or () for name in self.caches]
@@ -202,7 +204,7 @@ def compile_folder(
     rows = found.context_length if capacity is None else integer(capacity, "the capacity")
     if not 0 < rows <= found.context_length:
         raise refused("the capacity", capacity, f"1 to {found.context_length}, the context")
-    network = armnn.parse(found.model)
+    network = armnn.parse(found.model, parser_options={"mapped": True})
     infos = {layer.name: layer.output.info for layer in network.inputs}
     caches = caches_of(found, infos, [layer.name for layer in network.outputs])
     sets = []

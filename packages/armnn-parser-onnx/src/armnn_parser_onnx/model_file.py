@@ -47,7 +47,11 @@ class ModelFile:
 
 
 def read_model(
-    source: str | os.PathLike[str] | bytes, name: str = "", folder: Path | None = None
+    source: str | os.PathLike[str] | bytes,
+    name: str = "",
+    folder: Path | None = None,
+    *,
+    mapped: bool = False,
 ) -> ModelFile:
     """Return the model in a file or in bytes.
 
@@ -55,6 +59,7 @@ def read_model(
         source: The file, or its content.
         name: What error messages call content.
         folder: Where data beside content is; None if there can be none.
+        mapped: Whether large data of tensors stays in the file, which is mapped.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
@@ -62,7 +67,7 @@ def read_model(
         ParseError: It holds no ONNX model, or a part of one.
     """
     name = name or ("<bytes>" if isinstance(source, bytes) else str(Path(source)))
-    proto, external_data = read_message(source, name, folder)
+    proto, external_data = read_message(source, name, folder, mapped=mapped)
     if proto.is_empty:
         raise ParseError(f"the model {name!r} is empty")
     if proto.graph is None or not proto.opset_import:
@@ -78,7 +83,11 @@ def read_model(
 
 
 def read_message(
-    source: str | os.PathLike[str] | bytes, name: str = "<bytes>", folder: Path | None = None
+    source: str | os.PathLike[str] | bytes,
+    name: str = "<bytes>",
+    folder: Path | None = None,
+    *,
+    mapped: bool = False,
 ) -> tuple[messages.Model, ExternalData]:
     """Return a model's message and the reader of external data.
 
@@ -86,6 +95,7 @@ def read_message(
         source: The file, or its content.
         name: What error messages call content.
         folder: Where data beside content is; None if there can be none.
+        mapped: Whether large data of tensors stays in the file, which is mapped.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
@@ -95,11 +105,11 @@ def read_message(
     if isinstance(source, bytes):
         return _decoded(Span(source, 0, len(source)), name), ExternalData(folder)
     path = Path(source)
-    file = _opened(path)
+    file = _opened(path, mapped)
     return _decoded(Span(file, 0, file.size()), str(path)), ExternalData(path.parent, path)
 
 
-def _opened(path: Path) -> SourceFile:
+def _opened(path: Path, is_mapped: bool) -> SourceFile:  # of one caller
     check_model_file(path)
     size = path.stat().st_size
     if size > _MAX_BYTES:
@@ -108,7 +118,7 @@ def _opened(path: Path) -> SourceFile:
             f"({_MAX_BYTES}): save it with external data"
         )
     try:
-        return SourceFile(path.open("rb"))
+        return SourceFile(path.open("rb"), is_mapped=is_mapped)
     except OSError as error:
         raise unreadable(str(path), error) from error
 

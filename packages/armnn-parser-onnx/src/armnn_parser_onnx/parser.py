@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from armnn.arguments import refused
+from armnn.arguments import flag, refused
 from armnn.errors import ArmnnError, InvalidArgumentError, ParseError
 from armnn.graph import Network, Survey
 from armnn.tensor import MAX_RANK, Dimension, TensorInfo
@@ -30,6 +30,7 @@ def parse(
     source: str | os.PathLike[str] | bytes,
     *,
     overridable: str | bool = False,
+    mapped: bool = False,
     folder: Path | None = None,
     survey: Survey | None = None,
     folded: bool = False,
@@ -49,6 +50,9 @@ def parse(
             network, with commas between them, such as ``"scale,bias"``; every run gives them a
             value. True is for all of them. The others are constants, as layers compute faster
             with these.
+        mapped: Whether weights are mapped where they are in the file, as those in files beside it
+            are. They take no memory once a backend has packed them; the file must not be
+            overwritten as long as the network is there, only replaced by renaming.
         folder: That of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
@@ -63,7 +67,7 @@ def parse(
         ParseError: The model is malformed.
         InvalidArgumentError: The model has no such initializer among its inputs.
     """
-    model = read_model(source, folder=folder)
+    model = read_model(source, folder=folder, mapped=flag(mapped, "mapped"))
     return network_of(model, survey, overridable=overridable, folded=folded)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.errors import ParseError
-from armnn.parsing.conversion import HugePages, unreadable
+from armnn.parsing.conversion import HugePages, map_file, unreadable
 
 
 class MalformedError(Exception):
@@ -211,10 +211,12 @@ class SourceFile:
 
     Args:
         file: The file, which is closed with the last reference to this object.
+        is_mapped: Whether buffers are where they are in the file: no program may overwrite it.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, *, is_mapped: bool = False) -> None:
         self.name: str = file.name
+        self._is_mapped = is_mapped
         self._descriptor = file.fileno()
         self._new_buffer = HugePages().empty
         weakref.finalize(self, file.close)
@@ -242,12 +244,14 @@ class SourceFile:
             raise unreadable(self.name, error) from error
         return data if len(data) == size else bytes(self.buffer(start, size, what))
 
-    def buffer(self, start: int, size: int, what: str) -> memoryview:
-        """Return bytes as :meth:`read` does, aligned as arrays are."""
+    def buffer(self, start: int, size: int, what: str, alignment: int = 0) -> memoryview:
+        """Return bytes as :meth:`read` does, aligned as arrays are, or to so many bytes."""
         self._check(start, size, what)
-        data = self._new_buffer(size)
         done = 0
         try:
+            if self._is_mapped and size >= LARGE and alignment and start % alignment == 0:
+                return map_file(self._descriptor, start, size)
+            data = self._new_buffer(size)
             while done < size:
                 count = os.preadv(self._descriptor, [data[done:]], start + done)
                 if not count:
@@ -287,15 +291,19 @@ class Span(NamedTuple):
             return self.data[self.start : self.stop]
         return self.data.read(self.start, self.stop - self.start, what)
 
-    def buffer(self, what: str) -> bytes | memoryview:
+    def buffer(self, what: str, alignment: int = 0) -> bytes | memoryview:
         """Return the bytes as :meth:`read` does, aligned as arrays are.
+
+        Args:
+            what: What error messages call them.
+            alignment: To how many bytes they need to be aligned, if that is known; 0 if not.
 
         Raises:
             ParseError: The file was cut short since it was opened.
         """
         if isinstance(self.data, bytes):
             return self.data[self.start : self.stop]
-        return self.data.buffer(self.start, self.stop - self.start, what)
+        return self.data.buffer(self.start, self.stop - self.start, what, alignment)
 
 
 _Piece: TypeAlias = "bytes | tuple[int, Span]"

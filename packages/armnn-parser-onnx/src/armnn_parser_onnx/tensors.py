@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import mmap
 import os
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from armnn.errors import ParseError
 from armnn.graph import Network
 from armnn.parsing.content import content_of
-from armnn.parsing.conversion import open_beside, path_beside, type_of_number
+from armnn.parsing.conversion import map_file, open_beside, path_beside, type_of_number
 from armnn.types import DataType
 from armnn_parser_onnx.messages import Tensor
 from armnn_parser_onnx.protobuf import Span, check_span
@@ -73,7 +72,7 @@ class ExternalData:
             except ParseError as error:
                 raise _explained(error, path) from error
             if size >= _MAPPED and offset % _ALIGNMENT == 0:
-                return _mapped(descriptor, offset, size)
+                return map_file(descriptor, offset, size)
             with open(descriptor, "rb", closefd=False) as file:
                 file.seek(offset)
                 return file.read(size)
@@ -87,13 +86,6 @@ def _explained(error: ParseError, path: Path) -> ParseError:
     if content is None or not content.advice:
         return error
     return ParseError(f"{error}: it is {content.what}; {content.advice}")
-
-
-def _mapped(descriptor: int, offset: int, size: int) -> memoryview:
-    """Map bytes of a file for reading."""
-    before = offset % mmap.ALLOCATIONGRANULARITY
-    pages = mmap.mmap(descriptor, size + before, offset=offset - before, access=mmap.ACCESS_READ)
-    return memoryview(pages)[before:]
 
 
 def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:
@@ -225,7 +217,8 @@ def to_array(tensor: Tensor, external_data: ExternalData) -> NDArray[Any]:
     if tensor.data_location == EXTERNAL:
         return _from_bytes(external_bytes(tensor, external_data), data_type, dims, what)
     if tensor.raw_data is not None:
-        return _from_bytes(_raw_data(tensor), data_type, dims, what)
+        data = _raw_data(tensor, data_type.numpy_dtype.itemsize)
+        return _from_bytes(data, data_type, dims, what)
     field = _TYPED_FIELDS.get(data_type, "int32_data")
     return _from_numbers(getattr(tensor, field), data_type, dims, f"{field} of {what}")
 
@@ -241,9 +234,11 @@ def external_bytes(tensor: Tensor, external_data: ExternalData) -> bytes | memor
     return external_data.read(tensor, -(-count * _tensor_data_type(tensor, what).bits // 8))
 
 
-def _raw_data(tensor: Tensor) -> bytes | memoryview:
+def _raw_data(tensor: Tensor, alignment: int) -> bytes | memoryview:
     raw = tensor.raw_data
-    return raw.buffer(f"the data of {tensor.name!r}") if isinstance(raw, Span) else raw or b""
+    if isinstance(raw, Span):
+        return raw.buffer(f"the data of {tensor.name!r}", alignment)
+    return raw or b""
 
 
 def _tensor_data_type(tensor: Tensor, what: str) -> DataType:

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armnn._process_memory import HugePages
+from armnn._process_memory import HugePages, map_file
 from armnn._symbolic import is_symbolic
 from armnn.errors import (
     ArmnnError,
@@ -61,6 +61,7 @@ __all__ = [
     "check_model_file",
     "compare",
     "logical",
+    "map_file",
     "model_content",
     "open_beside",
     "operator_types",
