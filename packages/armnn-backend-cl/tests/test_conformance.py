@@ -12,7 +12,8 @@ LAYERS = (
     "Activation", "Addition", "BatchMatMul", "BatchNormalization", "Comparison", "Concat",
     "Convolution2d", "DepthwiseConvolution2d", "DepthToSpace", "FullyConnected", "Gather",
     "InstanceNormalization", "LayerNormalization", "Mean", "Multiplication", "Pad", "Pooling2d",
-    "Resize", "Softmax", "StridedSlice", "TransposeConvolution2d", "Transpose", "Where",
+    "Resize", "Softmax", "StridedSlice", "TensorScatter", "TransposeConvolution2d", "Transpose",
+    "Where",
 )  # fmt: skip
 
 

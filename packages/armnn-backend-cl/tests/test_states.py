@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import Network, TensorInfo
+from armnn.errors import ExecutionError
+from armnn_backend_cl.layers.table import LOWERINGS
 
 Array = NDArray[Any]
 ONLY = ["GpuAcc"]
@@ -22,9 +24,9 @@ STEPS = 10
 
 @pytest.fixture
 def moved(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, int]]:
-    """Return the copies to the device and from it, by direction and bytes."""
+    """Return the copies to the device and from it, by direction and bytes, and those on it."""
     counts: Counter[tuple[str, int]] = Counter()
-    copy = cl.enqueue_copy
+    copy, launch = cl.enqueue_copy, cl.enqueue_nd_range_kernel
 
     def counted(queue: Any, target: Any, source: Any, **options: Any) -> Any:
         if isinstance(source, np.ndarray):
@@ -33,7 +35,12 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, int]]:
             counts["down", target.nbytes] += 1
         return copy(queue, target, source, **options)
 
+    def launched(queue: Any, kernel: Any, *sizes: Any) -> Any:
+        counts["on it", 0] += kernel.function_name == "copy"
+        return launch(queue, kernel, *sizes)
+
     monkeypatch.setattr(cl, "enqueue_copy", counted)
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", launched)
     return counts
 
 
@@ -111,3 +118,73 @@ def test_a_bound_call_moves_its_arrays_only(moved: Counter[tuple[str, int]]) -> 
         assert call()["y"].tobytes() == y.tobytes()
     assert moved == STEADY
     assert isinstance(call.states["h"], armnn.Buffer)
+
+
+def cache(capacity: int | str) -> Network:
+    """Return a step that adds rows to a cache of two items, and half of all rows."""
+    network = Network("cache")
+    x = network.add_input("x", TensorInfo((2, 4, "rows", 16)))
+    past = network.add_input("past", TensorInfo((2, 4, capacity, 16)))
+    at = network.add_input("at", TensorInfo((1,), "Signed64"))
+    rows = network.add_tensor_scatter(past, network.add_activation(x, function="Abs"), at)
+    network.add_output("present", rows)
+    half = network.add_constant(np.full((1, 1, 1, 1), 0.5, np.float32))
+    network.add_output("y", network.add_multiplication(rows, half))
+    return network
+
+
+@pytest.mark.parametrize("capacity", [300, "capacity"])
+def test_a_cache_takes_new_rows_only(capacity: int | str, moved: Counter[tuple[str, int]]) -> None:
+    model = armnn.load_model(cache(capacity), ONLY, states="auto")
+    stream = model.stream()
+    expected = np.zeros((2, 4, 512, 16), np.float32)
+    random = np.random.default_rng(3)
+    length = 0
+    for rows in (5, 1, 1, 1, -3, 1, 248, 1):
+        if rows < 0:
+            stream.rewind(length + rows)
+            length += rows
+            continue
+        x = random.standard_normal((2, 4, rows, 16)).astype(np.float32)
+        moved.clear()
+        before = stream.copied_bytes
+        y = stream.run({"x": x})["y"]
+        expected[:, :, length : length + rows] = abs(x)
+        length += rows
+        np.testing.assert_array_equal(y[:, :, :length], expected[:, :, :length] / 2)
+        if length <= 5 + 3:  # the later ones are fed into a larger cache, or bring rows back
+            assert stream.copied_bytes - before == x.nbytes
+        if rows == 1 and length in (7, 8):  # as in the call before: no plan, no memory is made
+            del moved["down", 8]  # whether the position was wrong
+            copies = {("up", x.nbytes): 1, ("up", 8): 1, ("down", y.nbytes): 1, ("on it", 0): 0}
+            assert moved == copies
+    assert set(model.report.layers_by_backend) == {"GpuAcc"}
+    kept = stream.states()["past"]
+    assert kept.shape == (2, 4, length, 16)
+    np.testing.assert_array_equal(kept, expected[:, :, :length])
+    other = model.stream()
+    other.set_states({"past": kept[:, :, :100]})
+    assert other.length == 100
+    np.testing.assert_array_equal(other.states()["past"], kept[:, :, :100])
+
+
+def test_a_place_outside_of_the_cache_is_an_error() -> None:
+    model = armnn.load_model(cache(8), ONLY)
+    given = {"x": np.ones((2, 4, 2, 16), np.float32), "past": np.zeros((2, 4, 8, 16), np.float32)}
+    for place in (7, -1):
+        with pytest.raises(ExecutionError, match=r"position -?\d on do not fit .* 0 to 6"):
+            model.run({**given, "at": np.array([place])})
+    np.testing.assert_array_equal(model.run({**given, "at": np.array([6])})["y"][..., 6:, :], 0.5)
+
+
+def test_a_cache_that_the_host_reads_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(LOWERINGS, "ArgMinMax")
+    network = cache(8)
+    rows = network.outputs[0].inputs[0]
+    assert rows is not None
+    network.add_output("greatest", network.add_arg_min_max(rows, function="Max", axis=-1))
+    model = armnn.load_model(network, ["GpuAcc", "CpuRef"])
+    model.prepare({"x": (2, 4, 1, 16)})
+    (row,) = (each for each in model.report if each.type == "TensorScatter")
+    assert row.backend == "CpuRef"
+    assert "reads its output on the host" in str(row)

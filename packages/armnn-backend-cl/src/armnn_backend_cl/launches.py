@@ -85,6 +85,8 @@ class Launch:
             its steps.
         items: How many work items have something to do; none of an empty result.
         groups: Whether these are groups of items.
+        copies_over: Whether it only copies the first input into the first output: it is left out
+            where both are the same memory.
     """
 
     source: str
@@ -92,6 +94,7 @@ class Launch:
     arguments: tuple[Argument, ...]
     items: int
     groups: bool = False
+    copies_over: bool = False
 
 
 class _Packed:
@@ -141,6 +144,8 @@ class LaunchingWorkload(Workload):
         local = (GROUP,)
         bound = []
         for launch in self._launches:
+            if launch.copies_over and _is_same(read[0], made[0]):
+                continue
             kernel = queue.kernel(launch.source, launch.kernel, self._blobs)
             for place, value in enumerate(self._values(launch, read, made, queue)):
                 kernel.set_arg(place, value)
@@ -188,6 +193,12 @@ class LaunchingWorkload(Workload):
             else:
                 values.append(np.array(argument, np.int32).view(_INT8)[0])
         return values
+
+
+def _is_same(one: DeviceTensor | None, other: DeviceTensor) -> bool:
+    """Return whether two tensors begin at the same byte."""
+    assert one is not None
+    return one.buffer.int_ptr == other.buffer.int_ptr and one.offset == other.offset
 
 
 def _steps(info: TensorInfo) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements read at the places that indices name."""
+"""Elements read at the places that indices name, and rows written there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from armnn.layers.indexing import GatherDescriptor
+import numpy as np
+
+from armnn.layers.indexing import GatherDescriptor, TensorScatterDescriptor
 from armnn.layers.selecting import GatherElementsDescriptor
+from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_cl.elements import INDICES, INTEGERS
-from armnn_backend_cl.launches import Argument, Check, In, Launch, Out, Refused
-from armnn_backend_cl.layers.table import lowers, program, require, shape_of, width
+from armnn_backend_cl.launches import Argument, Check, In, Launch, Out, Refused, Weights
+from armnn_backend_cl.layers.table import (
+    launches_of,
+    lowers,
+    program,
+    require,
+    shape_of,
+    width,
+)
 from armnn_backend_cl.views import View, walked
 
 if TYPE_CHECKING:
@@ -19,6 +29,9 @@ if TYPE_CHECKING:
 
 _MOST_DEPTH = 8
 """Axes that an index of GatherNd names."""
+
+_BEGINNING = Weights((np.zeros(1, np.int32),), "as it is", np.asarray)
+"""The position of TensorScatter's rows, where none is given."""
 
 
 @lowers("Gather")
@@ -56,6 +69,41 @@ def gather_elements(layer: Layer) -> Sequence[Launch]:
     sizes, (_, steps) = walked(View.of(indices), View(indices, strides))
     arguments = (shape[axis], x.strides[axis], sizes, steps)
     return _gathered(layer, "gather_elements", arguments, f"outside of axis {axis}", shape[axis])
+
+
+@lowers("TensorScatter")
+def tensor_scatter(layer: Layer) -> Sequence[Launch]:
+    """Copy the cache, unless it is the output's memory, and write the new rows.
+
+    A cache that a layer of the host reads stays on the host, as each run would bring all of it
+    there.
+    """
+    require(layer, *INDICES, but=["input", "updates", "output"])
+    for reader, _ in layer.output.uses:
+        if reader.type != "Output":
+            try:
+                launches_of(reader, QuantizedArithmetic.REAL)
+            except Refused as reason:
+                what = f"{reader.type} {reader.name!r}"
+                raise Refused(f"{what} reads its output on the host: {reason}") from None
+    d = cast("TensorScatterDescriptor", layer.descriptor)
+    shape, updates, *_ = (shape_of(info) for info in layer.input_infos if info is not None)
+    axis, elements = d.axis % len(shape), math.prod(updates)
+    size, count = shape[axis], updates[axis]
+    given = layer.input("positions")
+    positions: Argument = _BEGINNING if given is None else In(2)
+    kind = DataType.SIGNED32 if given is None else given.info.data_type
+    source = program("scatter.cl", T=width(layer), I=INTEGERS[kind])
+    everything = (In(0), Out(0), math.prod(shape))
+    copy = Launch(source, "copy", everything, math.prod(shape), copies_over=True)
+    room = f"{count} rows from position {{}} on do not fit into the {size} of axis {axis}"
+    check = Check(
+        f"layer {layer.name!r} ({layer.type}): {room}: expected a position from 0 to {size - count}"
+    )
+    sizes = (math.prod(shape[1:axis]), count, size, math.prod(shape[axis + 1 :]))
+    ways = (int(given is not None and given.info.num_elements != 1), int(d.circular))
+    arguments = (In(1), positions, Out(0), check, elements, *sizes, *ways)
+    return [copy, Launch(source, "scatter_rows", arguments, elements)]
 
 
 def _gathered(

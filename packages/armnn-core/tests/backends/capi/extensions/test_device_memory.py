@@ -563,7 +563,7 @@ def test_a_lost_device_has_an_error_of_its_own(
         loaded.run({"x": X / 2})
 
 
-@pytest.mark.parametrize("flags", [(), ("-DPLACED",), ("-DPLACED", "-DQUEUE_MS=5")])
+@pytest.mark.parametrize("flags", [(), ("-DPLACED",), (*STREAMS, "-DQUEUE_MS=5")])
 def test_states_stay_in_the_devices_memory(
     device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
 ) -> None:
