@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +15,13 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
-from armnn.errors import CancelledError, DeadlineExceededError, MemoryImportError
+from armnn.backends import BackendContext
+from armnn.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    MemoryImportError,
+    ResourceExhaustedError,
+)
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of
 from armnn_conformance.checks.by_name import Checks
@@ -231,6 +239,99 @@ def test_threads_have_blocks_of_their_own() -> None:
         for each in threads:
             each.join()
         assert wrong == []
+
+
+@pytest.fixture
+def device_memory() -> Iterator[Callable[[int], None]]:
+    """Return a function that limits the memory of a device to so many bytes beyond those in use."""
+    device = QueuedBackend.device
+
+    def limit(further: int) -> None:
+        gc.collect()
+        device.limit = device.used + further
+
+    yield limit
+    device.limit = 0
+
+
+CONTEXT_BYTES = 3 * X.nbytes
+
+
+def test_threads_wait_for_memory_that_others_use(device_memory: Callable[[int], None]) -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), ["Queued"])
+        model.prepare({"x": X})
+        device_memory(2 * CONTEXT_BYTES)
+        QueuedBackend.device.seconds = 0.002
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(lambda factor: check(model, X * np.float32(factor)), range(18)))
+        QueuedBackend.device.seconds = 0.05
+        with ThreadPoolExecutor(3) as threads:
+            running = [threads.submit(check, model) for _ in range(2)]
+            time.sleep(0.1)
+            with pytest.raises(DeadlineExceededError):
+                model.run({"x": X}, timeout=0.05)
+            for each in running:
+                each.result()
+
+
+def test_without_a_run_to_wait_for_memory_is_said_to_lack(
+    device_memory: Callable[[int], None],
+) -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(layered(), ["Queued"])
+        model.prepare({"x": X})
+        device_memory(CONTEXT_BYTES - 1)
+        with pytest.raises(ResourceExhaustedError, match=r"the device has \d+ bytes left"):
+            model.run({"x": X})
+        device_memory(CONTEXT_BYTES)
+        check(model)
+
+
+def test_memory_kept_for_later_is_given_back(device_memory: Callable[[int], None]) -> None:
+    trimmed = []
+
+    class Pooling(BackendContext):
+        def trim(self) -> None:
+            trimmed.append(self)
+
+    class Trimmed(QueuedBackend):
+        id = "Trimmed"
+
+        def create_context(self, options: CreationOptions) -> BackendContext:
+            return Pooling()
+
+    with armnn.register_backend("Trimmed", Trimmed), Runtime() as runtime:
+        first, second = [runtime.load_model(layered(), [each]) for each in ("Trimmed", "Queued")]
+        check(first)
+        second.prepare({"x": X})
+        device_memory(0)
+        check(second)  # in the memory that the first network kept
+        assert len(trimmed) == 1
+        used = QueuedBackend.device.used
+        runtime.trim()
+        assert QueuedBackend.device.used == used - CONTEXT_BYTES
+        assert len(trimmed) == 2
+        check(first)
+
+
+def test_closing_a_runtime_frees_the_memory_of_a_device_at_once() -> None:
+    gc.collect()
+    used = QueuedBackend.device.used
+    gc.disable()
+    try:
+        runtime = Runtime()
+        model = runtime.load_model(layered(rows=None), ["Queued"])
+        for rows in (1, 2):
+            check(model, X[:rows])
+        call = model.bind({"x": X})
+        call()
+        assert QueuedBackend.device.used > used
+        runtime.close()
+        assert QueuedBackend.device.used == used
+        assert call.inputs.keys() == {"x"}  # these are still referred to
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -22,6 +24,7 @@ from armnn.errors import (
     ArmnnError,
     BackendUnavailableError,
     DeadlineExceededError,
+    DeviceLostError,
     ExecutionError,
     InvalidArgumentError,
 )
@@ -248,14 +251,72 @@ def _run_in_child(model: Any, channel: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PoCL has threads
-def test_a_forked_child_is_refused_in_words() -> None:
+@pytest.mark.parametrize("has_run", [False, True])
+def test_a_forked_child_is_refused_in_words(has_run: bool) -> None:
     model = armnn.load_model(classifier(), backends=ONLY)
+    if has_run:  # its context waits for the next run
+        model.run(picture())
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=_run_in_child, args=(model, there))
     process.start()
     assert here.poll(60), "the child hangs"
     assert "was opened before this process was forked" in here.recv()
     process.join(60)
+
+
+def test_closing_the_runtime_frees_buffers_and_queues_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def counted(kind: Any) -> Any:
+        class Counted(kind):
+            def __init__(self, *arguments: Any, **named: Any) -> None:
+                super().__init__(*arguments, **named)
+                alive.add(self)
+
+        return Counted
+
+    monkeypatch.setattr(cl, "Buffer", counted(cl.Buffer))
+    monkeypatch.setattr(cl, "CommandQueue", counted(cl.CommandQueue))
+    gc.collect()
+    gc.disable()
+    try:
+        runtime = Runtime()
+        model = runtime.load_model(classifier(batch="N"), backends=ONLY)
+        for batch in (1, 2):
+            model.run(picture(batch))
+        call = model.bind(picture())
+        call()
+        assert len(alive) > 8
+        runtime.close()
+        assert len(alive) == 0
+        assert call.outputs.keys() == {"y"}  # it and the model are still referred to
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("place", ["enqueue_nd_range_kernel", "enqueue_copy"])
+def test_a_lost_device_has_an_error_of_its_own(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = armnn.load_model(classifier(), backends=ONLY)
+    made = model.run(picture())["y"]
+
+    class DriverError(cl.RuntimeError):
+        code = -9999
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise DriverError(place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cl, place, failing)
+        model = armnn.load_model(classifier(), backends=ONLY)
+        with pytest.raises(DeviceLostError, match=r"is lost .* start a new process"):
+            model.run(picture())
+        DriverError.code = -5  # out of resources
+        with pytest.raises(ExecutionError, match=r"failed: .*error -5") as caught:
+            model.run(picture())
+        assert not isinstance(caught.value, DeviceLostError)
+    np.testing.assert_array_equal(model.run(picture())["y"], made)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.backends.contract import current_control
-from armnn.errors import ExecutionError, InvalidArgumentError
+from armnn.errors import DeviceLostError, ExecutionError, InvalidArgumentError
 from armnn_backend_ref.backend import RefBackend
 
 if TYPE_CHECKING:
@@ -119,6 +119,10 @@ def _beyond(target) -> None:
     ctypes.memset(address + target.nbytes, 0, 8)
 
 
+def _lose_device() -> None:
+    raise DeviceLostError("it is off the bus")
+
+
 def _closing() -> None:
     os.closerange(0, 21)
 
@@ -150,6 +154,7 @@ ENDING = {
     "exit code 0": lambda *_: os._exit(0),
     "SIGTERM": lambda *_: os.kill(os.getpid(), signal.SIGTERM),
     "wrote outside of its outputs": lambda _, target: _beyond(target),
+    "lost its device: it is off the bus": lambda *_: _lose_device(),
 }
 """Faults after which the worker cannot be believed, by a part of the message.
 

@@ -32,6 +32,7 @@ from armnn.backends import (
     TensorHandleFactory,
     Workload,
 )
+from armnn.errors import ResourceExhaustedError
 from armnn_backend_ref.backend import RefBackend
 
 if TYPE_CHECKING:
@@ -84,11 +85,13 @@ class Device:
         counts: See :class:`Counts`.
         seconds: What each kernel takes at least.
         finished: How many kernels have ended.
+        limit: How many bytes its buffers may have; 0 for any number.
     """
 
     def __init__(self, beside: Device | None = None) -> None:
         self.counts = Counts()
         self.seconds = 0.0
+        self.limit = 0
         self._numbers = itertools.count(1)
         self._memory: dict[int, NDArray[np.uint8]] = {}
         self._buffers: weakref.WeakValueDictionary[int, Buffer] = weakref.WeakValueDictionary()
@@ -100,8 +103,19 @@ class Device:
         self._failure: Exception | None = None
         threading.Thread(target=self._work, name="fake-device", daemon=True).start()
 
+    @property
+    def used(self) -> int:
+        """The bytes of its buffers."""
+        return sum(len(memory) for memory in tuple(self._memory.values()))
+
     def allocate(self, size: int) -> Buffer:
-        """Return a buffer, freed with its last reference."""
+        """Return a buffer, freed with its last reference.
+
+        Raises:
+            ResourceExhaustedError: The limit is reached.
+        """
+        if self.limit and self.used + size > self.limit:
+            raise ResourceExhaustedError(f"the device has {self.limit - self.used} bytes left")
         made = Buffer(next(self._numbers), size)
         self._memory[made.number] = np.full(size, 0xA5, np.uint8)
         self._buffers[made.number] = made

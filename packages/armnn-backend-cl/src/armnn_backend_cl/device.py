@@ -16,7 +16,12 @@ import numpy as np
 import pyopencl as cl
 
 from armnn.backends import BlobStore, Event, MemoryManager, raise_if_stopped
-from armnn.errors import BackendUnavailableError, ExecutionError, InvalidArgumentError
+from armnn.errors import (
+    BackendUnavailableError,
+    DeviceLostError,
+    ExecutionError,
+    InvalidArgumentError,
+)
 from armnn_backend_cl.profiling import times_of_thread
 
 if TYPE_CHECKING:
@@ -25,6 +30,10 @@ if TYPE_CHECKING:
     from armnn_backend_cl.profiling import DeviceTimes
 
 _log = logging.getLogger(__name__)
+
+_LOST: Final = frozenset({-2, -34, -36, -9999})
+"""Codes of a device that is gone: it is not available, its context or queue is not valid any more,
+and NVIDIA's code after a kernel that read or wrote outside of memory."""
 
 GROUP: Final = 64
 """Work items of a group, of every kernel.
@@ -85,6 +94,20 @@ class Device:
             if program is None:
                 program = self._programs[source] = Program(self, source, blobs)
         return program
+
+    def failure(self, code: int, text: str) -> ExecutionError:
+        """Return the error of a driver's error in a run.
+
+        Args:
+            code: The code of OpenCL, or a driver's own.
+            text: The driver's words.
+        """
+        if code in _LOST:
+            return DeviceLostError(
+                f"{self.name} is lost ({text}, error {code}): start a new process; with "
+                "CreationOptions(isolate=...) the backend does that by itself"
+            )
+        return ExecutionError(f"{self.name} failed: {text}, error {code}")
 
     def check_process(self) -> None:
         """Raise if this is a forked child: drivers hang or crash there.
@@ -201,9 +224,7 @@ class QueueEvent(Event):
         """
         status = self.command.command_execution_status
         if status < 0:
-            raise ExecutionError(
-                f"{self.device.name} failed with the OpenCL error {status} in a kernel"
-            )
+            raise self.device.failure(status, "a kernel ended so")
         return bool(status == cl.command_execution_status.COMPLETE)
 
     def wait(self) -> None:
@@ -226,9 +247,7 @@ class QueueEvent(Event):
             try:
                 self.command.wait()
             except cl.Error as error:
-                raise ExecutionError(
-                    f"{self.device.name} failed while it was waited for: {error}"
-                ) from error
+                raise self.device.failure(error.code, str(error)) from error
 
 
 class Queue(MemoryManager):
@@ -286,7 +305,12 @@ class Queue(MemoryManager):
             cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
 
     def acquire(self) -> None:
-        """Take the queue that keeps times if the run is profiled; blocks stay where they are."""
+        """Take the queue that keeps times if the run is profiled; blocks stay where they are.
+
+        Raises:
+            ExecutionError: The process was forked.
+        """
+        self.device.check_process()
         self.times = times_of_thread()
         if self.times is not None:
             if self._timed is None:

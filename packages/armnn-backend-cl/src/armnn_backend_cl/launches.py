@@ -158,11 +158,14 @@ class LaunchingWorkload(Workload):
         def step() -> None:
             assert held
             commands, times = queue.commands, queue.times
-            for kernel, size, name in bound:
-                begin = 0 if times is None else time.perf_counter_ns()
-                queue.last = enqueue(commands, kernel, size, local)
-                if times is not None:
-                    times.launched.append(Launched(*layer, name, begin, queue.last))
+            try:
+                for kernel, size, name in bound:
+                    begin = 0 if times is None else time.perf_counter_ns()
+                    queue.last = enqueue(commands, kernel, size, local)
+                    if times is not None:
+                        times.launched.append(Launched(*layer, name, begin, queue.last))
+            except cl.Error as error:
+                raise queue.device.failure(error.code, str(error)) from error
 
         return step
 

@@ -98,7 +98,10 @@ class DeviceTensor(TensorHandle):
             commands = self.queue.commands
             if raise_if_stopped():  # the driver's own wait has no end before the device's
                 self.queue.finish()
-        cl.enqueue_copy(commands, target, self.buffer, src_offset=self.offset)
+        try:
+            cl.enqueue_copy(commands, target, self.buffer, src_offset=self.offset)
+        except cl.Error as error:
+            raise self.device.failure(error.code, str(error)) from error
         if self.queue is not None:
             self.queue.raise_faults()
         if target is not array:
@@ -117,9 +120,12 @@ class DeviceTensor(TensorHandle):
     def _write(
         self, commands: cl.CommandQueue, array: NDArray[Any], *, is_blocking: bool
     ) -> cl.Event:
-        return cl.enqueue_copy(
-            commands, self.buffer, array, dst_offset=self.offset, is_blocking=is_blocking
-        )
+        try:
+            return cl.enqueue_copy(
+                commands, self.buffer, array, dst_offset=self.offset, is_blocking=is_blocking
+            )
+        except cl.Error as error:
+            raise self.device.failure(error.code, str(error)) from error
 
 
 class DeviceMemory(TensorHandleFactory):

@@ -217,8 +217,7 @@ DIRECTLY = {
 IGNORED = {
     *("acquire", "assign", "close", "copy_from", "copy_to", "free", "map", "release", "unmap"),
     *("begin_run", "end_run", "register_tensor_handle_factories", "cache_file_count", "shared"),
-    *("allocate", "array", "export_fd", "wait", "wait_for"),  # the callers of these check them
-    "as_buffer",  # whose callers judge it
+    *("allocate", "array", "as_buffer", "copy_on_device", "export_fd", "trim", "wait", "wait_for"),
     *(f"{when}_{what}_network" for when in ("before", "after") for what in ("load", "unload")),
     "after_enqueue_workload",
 }

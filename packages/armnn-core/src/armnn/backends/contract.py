@@ -578,6 +578,13 @@ class BackendContext:
         Several threads may call it at once.
         """
 
+    def trim(self) -> None:
+        """Give back memory that is kept for later, such as pools of buffers, from any thread.
+
+        The runtime calls it when there is no memory for a run, and :meth:`armnn.Runtime.trim`
+        does. Since Backend API 1.3.
+        """
+
     def close(self) -> None:
         """Close the context, once, with the runtime."""
 

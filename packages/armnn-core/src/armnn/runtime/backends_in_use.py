@@ -135,6 +135,20 @@ class BackendsInUse:
         contexts = {each.id: self._context_of(each.backend) for each in participants.all}
         return {each: context for each, context in contexts.items() if context is not None}
 
+    def trim(self) -> None:
+        """Tell the contexts that memory is short.
+
+        Raises:
+            ClosingError: Contexts failed; all were told nevertheless.
+        """
+        with self._lock:
+            opened = tuple(self._opened)
+        closing = Closing("the memory of backends", "is given back")
+        for backend, context in opened:
+            if context is not None:
+                closing.step(call, backend.id, context, "trim")
+        closing.end()
+
     def close(self) -> None:
         """Close the contexts and drop the backends.
 

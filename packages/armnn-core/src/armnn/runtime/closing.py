@@ -31,10 +31,11 @@ class Closing:
 
     Args:
         what: What is closed, for the message.
+        done: The words for it.
     """
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, done: str = "is closed") -> None:
+        self._what = f"{what} {done}"
         self._errors: list[Exception] = []
         self._interruption: BaseException | None = None
 
@@ -64,9 +65,7 @@ class Closing:
             raise self._interruption
         if self._errors:
             failed = ", ".join(map(explained, self._errors))
-            raise ClosingError(
-                f"{self._what} is closed, but parts of it failed: {failed}", self._errors
-            )
+            raise ClosingError(f"{self._what}, but parts of it failed: {failed}", self._errors)
 
 
 class Gate:

@@ -295,6 +295,7 @@ class Context:
         """
         self.submit = None
         self._inputs, self._outputs, self._read, self._made = [], [], [], []
+        self._managers = {}
         self._steps, self._run, self._fill = (), running(()), filling(())
         vars(self).pop("repeat", None)
         vars(self).pop("repeat_into", None)

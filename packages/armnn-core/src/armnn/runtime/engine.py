@@ -35,7 +35,7 @@ from armnn.backends import (
 )
 from armnn.backends.cache import Program
 from armnn.backends.calling import blamed, call, check_answer
-from armnn.backends.contract import CachingBackend
+from armnn.backends.contract import CachingBackend, RunControl
 from armnn.backends.memory import (
     HOST_FACTORY_ID,
     HOST_SOURCES,
@@ -46,7 +46,12 @@ from armnn.backends.memory import (
     handle_at,
 )
 from armnn.buffer import HOST, Device, overlap, unreachable
-from armnn.errors import BackendError, ExecutionError, MemoryImportError
+from armnn.errors import (
+    BackendError,
+    ExecutionError,
+    MemoryImportError,
+    ResourceExhaustedError,
+)
 from armnn.optimizer.plan import CARRIERS, Observation, Plan, PlannedLayer, PlannedTensor
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import Binding, Context, KeptHandle
@@ -70,6 +75,9 @@ SLACK_BYTES = 4 << 20
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
+
+_TICK_SECONDS = 0.01
+"""How often a run that waits for memory looks whether it must end."""
 
 
 class CopyWorkload(Workload):
@@ -234,23 +242,58 @@ class LoadedPlan:
             for name, tensor in self.plan.outputs.items()
         }
 
-    def acquire(self) -> Context:
-        """Return a context for one run, pooled or new."""
-        if self._pool:
+    def acquire(self, control: RunControl | None = None) -> Context:
+        """Return a context for one run, pooled or new.
+
+        Where there is no memory for a new one, what the runtime keeps for later is given back, and
+        then a run of this network is waited for that may give its context back.
+
+        Args:
+            control: Ends the wait when the run must end.
+
+        Raises:
+            ResourceExhaustedError: There is no memory, and no run to wait for.
+            CancelledError: The caller cancelled the run.
+            DeadlineExceededError: The time was up.
+        """
+        is_trimmed = False
+        while True:
+            seen = self._idle_memory.returned
             try:
-                return self._pool.pop()  # the last one used: its memory is still in the cache
+                context = self._pool.pop()  # the last one used: its memory is still in the cache
             except IndexError:
-                pass  # another thread was faster
-        self._idle_memory.make_room(self, self.context_bytes)
-        return self._context(None, _Direct(self.managers()))
+                made = self._made_or_exhausted()
+                if isinstance(made, ResourceExhaustedError):
+                    if is_trimmed and not self._idle_memory.wait(seen, control):
+                        raise made from made.__cause__
+                    if not is_trimmed:
+                        self._idle_memory.trim()
+                        is_trimmed = True
+                    continue
+                context = made
+            if not context.is_repeatable:  # one that is repeated waits elsewhere for its next run
+                self._idle_memory.take()
+            return context
 
     def release(self, context: Context) -> None:
         """Take a context back after a run."""
-        if self._closed or len(self._pool) >= POOL_LIMIT:
+        try:
+            if self._closed or len(self._pool) >= POOL_LIMIT:
+                context.close()
+            else:
+                self._pool.append(context)
+                self._idle_memory.make_room(self)
+        finally:
+            if not context.is_repeatable:
+                self._idle_memory.give_back()
+
+    def drop(self, context: Context) -> None:
+        """Close a context after a run that failed: what is in it is undefined."""
+        try:
             context.close()
-        else:
-            self._pool.append(context)
-            self._idle_memory.make_room(self)
+        finally:
+            if not context.is_repeatable:
+                self._idle_memory.give_back()
 
     def bound(self, binding: Binding) -> tuple[Context, dict[str, str]]:
         """Return a context that stands on a caller's tensors, and why each other one is copied.
@@ -327,6 +370,14 @@ class LoadedPlan:
                 closing.note(error)
         if closing is not None:
             closing.end()
+
+    def _made_or_exhausted(self) -> Context | ResourceExhaustedError:
+        """Return a new context, or the error, which keeps nothing that was made before it."""
+        self._idle_memory.make_room(self, self.context_bytes)
+        try:
+            return self._context(None, _Direct(self.managers()))
+        except ResourceExhaustedError as error:
+            return error.with_traceback(None)
 
     # -- once per plan --------------------------------------------------------------------------
 
@@ -871,10 +922,20 @@ class IdleMemory:
     All together keep no more than one context of the largest plan does, and :data:`SLACK_BYTES`; a
     plan keeps what it needs for the threads that run it. Contexts of the plans that have waited
     longest go first; they are made again when the plan runs, in less than a millisecond.
+
+    Args:
+        trim: Gives back what all networks of the runtime keep for later.
+
+    Attributes:
+        returned: How many contexts runs have given back.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, trim: Callable[[], object] = lambda: None) -> None:
+        self.trim = trim
+        self.returned = 0
+        self._taken = 0
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._plans: OrderedDict[LoadedPlan, int] = OrderedDict()  # with their idle bytes, or more
         self._bytes = 0  # of all
 
@@ -905,6 +966,37 @@ class IdleMemory:
                 return
             excess -= other.idle_bytes
             other.drop_contexts()
+
+    def take(self) -> None:
+        """Count a context that a run uses, until :meth:`give_back`."""
+        with self._lock:
+            self._taken += 1
+
+    def give_back(self) -> None:
+        """Count a context of a run that has ended."""
+        with self._changed:
+            self._taken -= 1
+            self.returned += 1
+            self._changed.notify_all()
+
+    def wait(self, seen: int, control: RunControl | None) -> bool:
+        """Wait until a run gives its context back.
+
+        Args:
+            seen: What :attr:`returned` was before there was no memory.
+            control: Ends the wait when the run must end.
+
+        Returns:
+            Whether one was given back; False if no run has any.
+        """
+        seconds = None if control is None else _TICK_SECONDS
+        with self._changed:
+            while self.returned == seen and self._taken:
+                self._changed.wait(seconds)
+                reason = None if control is None else control.reason_to_stop()
+                if reason is not None:
+                    raise reason
+            return self.returned != seen
 
     def forget(self, plan: LoadedPlan) -> None:
         """Count a plan no longer."""

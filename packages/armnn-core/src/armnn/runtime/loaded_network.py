@@ -153,6 +153,10 @@ class NetworkResources:
         closing.end()
         return first
 
+    def trim(self) -> None:
+        """Free the working memory that no run uses; see :meth:`PlanCache.trim`."""
+        self._plans.trim()
+
     def drop(self, forget: Callable[[], object]) -> None:
         """Unload a network that nothing refers to, without waiting.
 

@@ -246,6 +246,18 @@ class PlanCache:
             finally:
                 self._give_up(entry)
 
+    def trim(self) -> None:
+        """Free the working memory that waits for a next run.
+
+        Raises:
+            ClosingError: Memory could not be given back; it is not used any more.
+        """
+        self.release()
+        closing = Closing(f"the memory of {self.optimized.title}", "is given back")
+        for plan in self.plans:
+            closing.step(plan.drop_contexts)
+        closing.end()
+
     def end(self) -> None:
         """Let no context wait from now on."""
         self._has_ended = True  # first: who sees it too late finds that the other looks again
@@ -301,12 +313,12 @@ class PlanCache:
         Returns:
             The context, None where data decides how the network is run; and the outputs.
         """
-        context = loaded.acquire()
+        context = loaded.acquire(control)
         try:
             watched = control and with_layer_types(control, loaded.plan)
             outputs = context.run(inputs, watched, targets)
         except BaseException:
-            context.close()  # what is in it is undefined
+            loaded.drop(context)
             raise
         rest = entry.rest
         if rest is None:

@@ -13,7 +13,7 @@ from functools import partial
 from os import PathLike
 from os.path import realpath
 from typing import TYPE_CHECKING, TypeGuard, Unpack
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary, WeakMethod, finalize
 
 from armnn._load_times import measured, phase
 from armnn.arguments import file_path, flag, instance, items
@@ -62,6 +62,18 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.graph import Network
     from armnn.optimizer import OptimizerKeywords, OptimizerOptions, Report
     from armnn.runtime.calls.failover import Failover
+
+
+def _trimming(runtime: Runtime) -> Callable[[], object]:
+    """Return what trims a runtime as long as it is there: its networks do not keep it."""
+    trim = WeakMethod(runtime.trim)
+
+    def call() -> None:
+        found = trim()
+        if found is not None:
+            found()
+
+    return call
 
 
 _lock = threading.RLock()  # a backend that is opened may load a model itself
@@ -304,6 +316,21 @@ class Runtime(Closable):
             closing.step(other.unload)
         closing.end()
 
+    def trim(self) -> None:
+        """Give back the memory that networks and backends keep for later runs.
+
+        Running calls keep theirs, and networks their weights; the next run makes its working
+        memory again. A run for which there is no memory does it by itself before it fails.
+
+        Raises:
+            ClosingError: Memory could not be given back, or a backend failed; all others did it.
+        """
+        closing = Closing("the memory kept for later", "is given back")
+        for resources in self._networks.copy().values():
+            closing.step(resources.trim)
+        closing.step(self._backends.trim)
+        closing.end()
+
     def close(self) -> None:
         """Wait for running calls, then unload networks and backends.
 
@@ -406,8 +433,7 @@ class Runtime(Closable):
                 self._last_id += 1
                 network_id = self._last_id
             participants, options = network.participants, network.options
-            sink, idle_memory = tensor_sink(options), IdleMemory()
-
+            sink, idle_memory = tensor_sink(options), IdleMemory(_trimming(self))
             load_plan = partial(
                 LoadedPlan,
                 participants=participants,

@@ -33,7 +33,12 @@ from armnn.backends.worker.protocol import (
     packed,
     read_frame,
 )
-from armnn.errors import BackendUnavailableError, IncompatibleBackendError, WorkerLostError
+from armnn.errors import (
+    BackendUnavailableError,
+    DeviceLostError,
+    IncompatibleBackendError,
+    WorkerLostError,
+)
 from armnn_backend_api.files import FileState
 from armnn_backend_api.memory import printable
 from armnn_backend_api.processes import Bounds, Child, Program, PythonCall, reduced_environment
@@ -470,11 +475,28 @@ class Link:
                 self.lose("was interrupted", doing)  # the rest of a frame may still come
                 raise
         if reply.kind is Kind.FAILURE:
-            try:
-                raise protocol.decoded_error(reply.document)
-            except ProtocolError as error:
-                raise self.lose(f"sent an invalid reply: {error}", doing) from error
+            raise self.failure(reply.document, doing)
         return reply
+
+    def failure(self, document: protocol.Document, doing: str, call: int = 0) -> Exception:
+        """Return the error that the backend raised in the worker.
+
+        A worker whose device is lost is given up, as nothing there can use it any more.
+
+        Args:
+            document: The error.
+            doing: What the worker was doing.
+            call: Which call of that, from 1.
+        """
+        try:
+            error = protocol.decoded_error(document)
+        except ProtocolError as wrong:
+            return self.malformed(wrong, doing)
+        if isinstance(error, DeviceLostError):
+            lost = self.lose(f"lost its device: {error}", doing, call)
+            lost.__cause__ = error
+            return lost
+        return error
 
     def malformed(self, error: ProtocolError, doing: str) -> WorkerLostError:
         """Give the worker up for an answer that means nothing."""

@@ -308,10 +308,7 @@ class Lane:
         size = self._answer[_TEXT_SIZE]
         raw = bytes(self._text[: min(size, len(self._text))])
         name, _, text = raw.decode(errors="replace").partition("\0")
-        try:
-            made = protocol.decoded_error({"error": name, "text": text})
-        except ProtocolError as error:
-            return link.malformed(error, self.title)
+        made = link.failure({"error": name, "text": text}, self.title, self._calls)
         if isinstance(made, ExecutionError):
             return made
         failed = ExecutionError(str(made))
