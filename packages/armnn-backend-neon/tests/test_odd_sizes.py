@@ -340,5 +340,10 @@ def test_a_wrong_option_is_an_error(options: Any, message: str) -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((2,), DataType.FLOAT32))
     network.add_output("y", network.add_floor(x))
-    with armnn.Runtime() as runtime, pytest.raises(armnn.ArmnnError, match=message):
+    whole = f"^backend 'CpuAcc': {message}$"
+    with armnn.Runtime() as runtime, pytest.raises(armnn.InvalidArgumentError, match=whole):
         runtime.load_model(network, backends=["CpuAcc"], backend_options={"CpuAcc": options})
+    with pytest.raises(armnn.InvalidArgumentError, match=whole):
+        armnn.Runtime(armnn.CreationOptions(backend_options={"CpuAcc": options})).load_model(
+            network, ["CpuAcc"]
+        )

@@ -209,7 +209,7 @@ class LayerBuilders:
         Elu x if x >= 0 else a*(e^x-1); HardSwish x*min(max(0,x+3),6)/6; Gelu x*(1+erf(x/sqrt(2)))/2.
 
         Beyond Arm NN, as ONNX defines them: SoftSign x/(1+|x|); Mish x*tanh(ln(1+e^x)); Selu
-        b*(x if x > 0 else a*(e^x-1)); Celu x if x > 0 else a*(e^(x/a)-1); HardSigmoid
+        b*(x if x > 0 else a*(e^x-1)); Celu x if x > 0 else a*(e^(x/a)-1), a not 0; HardSigmoid
         min(1, max(0, a*x+b)); ThresholdedReLu x if x > a else 0; Shrink x-b if x > a, x+b if x < -a,
         else 0; Swish x/(1+e^(-a*x)); GeluTanH x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
 

@@ -350,7 +350,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
                 ctypes.byref(pointer),
             )
         if failure is not None:
-            error = exception_of(failure, library, "be created")
+            error = exception_of(failure, library, "be created", options=options)
             if options and isinstance(error, InvalidArgumentError):
                 raise error
             raise NativeLoadError(self.source, "create", str(error))

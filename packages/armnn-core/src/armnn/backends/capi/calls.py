@@ -517,7 +517,11 @@ def code_of(error: Exception) -> int:
 
 
 def exception_of(
-    failure: Failure, library: Library, action: str, names: Sequence[str] = ()
+    failure: Failure,
+    library: Library,
+    action: str,
+    names: Sequence[str] = (),
+    options: Collection[str] = (),
 ) -> ArmnnError:
     """Return the exception that says what failed, where and why.
 
@@ -526,8 +530,12 @@ def exception_of(
         library: Whose function failed.
         action: What it was to do, as in "compile".
         names: The names of the layers, by node id.
+        options: The names of the user's options that it was given. A refusal that names one is
+            about that, whatever the action was.
     """
     name, kind = _KINDS.get(failure.code, (f"code {failure.code}", BackendError))
+    if failure.code == abi.INVALID_ARGUMENT and any(each in failure.text for each in options):
+        return kind(f"backend {library.id!r}: {failure.text}")
     layers = ", ".join(repr(names[node]) for node in failure.nodes if 0 <= node < len(names))
     where = f" layer {layers}" if layers else ""
     return kind(

@@ -287,7 +287,7 @@ def _compiled(
         return pointer.value
     if failure.code == abi.UNSUPPORTED_NODE and not graph.gone:
         raise _RefusedLayersError(failure)
-    raise exception_of(failure, library, f"compile {graph.title}", graph.names)
+    raise exception_of(failure, library, f"compile {graph.title}", graph.names, model.options)
 
 
 def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeProgram) -> Network:
