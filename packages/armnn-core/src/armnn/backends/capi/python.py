@@ -25,9 +25,14 @@ from numpy.typing import NDArray
 from armnn.backends.calling import check_answer
 from armnn.backends.capi.calls import code_of, guarded
 from armnn.backends.capi.values import attribute_type, constants, value_of
-from armnn.backends.contract import Backend, ModelContext, Step, Support
-from armnn.backends.memory import ArrayHandle
-from armnn.backends.options import OptionValue
+from armnn.backends.contract import Backend, BackendContext, ModelContext, Step, Support
+from armnn.backends.memory import (
+    ArrayHandle,
+    TensorHandle,
+    TensorHandleFactories,
+    TensorHandleFactory,
+)
+from armnn.backends.options import CreationOptions, OptionValue
 from armnn.errors import BackendUnavailableError, UnimplementedError
 from armnn.graph import Layer, Network, Value
 from armnn.layers import LAYERS, Descriptor
@@ -194,13 +199,15 @@ class _PythonProgram:
 
     Attributes:
         graph: The graph.
-        backend_id: The backend.
+        backend: The backend.
+        factory: What makes the tensors of a backend that does not work in host memory.
         workloads: One per layer.
     """
 
     def __init__(self, backend: Backend, model: ModelContext, graph: DecodedGraph) -> None:
         self.graph = graph
-        self.backend_id = backend.id
+        self.backend = backend
+        self.factory = _factory_of(backend)
         self.workloads = [backend.create_workload(layer, model) for layer in graph.layers]
         for layer, workload in zip(graph.layers, self.workloads, strict=True):
             check_answer(backend.id, "create_workload", workload, about=layer)
@@ -213,45 +220,100 @@ class _PythonProgram:
             constants.drop(self.graph.constant_refs.pop())
 
 
-class PythonContext:
-    """One context's tensors and steps, bound on first use.
+def _factory_of(backend: Backend) -> TensorHandleFactory | None:
+    """Return the factory of tensors that a backend prefers, None for host memory.
 
-    They are bound when memory is first passed.
+    Raises:
+        UnimplementedError: It registers no such factory.
+    """
+    preferred = backend.handle_factory_preferences
+    if not preferred:
+        return None
+    factories = TensorHandleFactories()
+    backend.register_tensor_handle_factories(factories)
+    for factory_id in preferred:
+        if factory_id in factories:
+            return factories[factory_id]
+    raise UnimplementedError(
+        f"backend {backend.id!r} registers no factory of the tensors that it prefers, "
+        f"{', '.join(preferred)}"
+    )
+
+
+class PythonContext:
+    """One context's tensors and steps, bound when memory is first passed.
+
+    Tensors of a backend with memory of its own are bound once: inputs are copied there and outputs
+    back. Others are on the caller's memory, and bound anew if it moved.
     """
 
     def __init__(self, program: _PythonProgram) -> None:
         self._program = program
+        self._memory = None if program.factory is None else program.backend.create_memory_manager()
+        self._handles: dict[Value, TensorHandle] = {}
         self._bound_to: tuple[int | None, ...] = ()
         self._steps: list[Step] = []
 
     def execute(self, inputs: Sequence[abi.Tensor], outputs: Sequence[abi.Tensor]) -> None:
-        """Run the steps, bound anew if a tensor moved."""
-        places = tuple(tensor.data for tensor in (*inputs, *outputs))
-        if not self._steps or places != self._bound_to:
-            self._steps = self._bind(inputs, outputs)
-            self._bound_to = places
-        for step in self._steps:
-            step()
+        """Run the steps."""
+        if self._program.factory is None:
+            places = tuple(tensor.data for tensor in (*inputs, *outputs))
+            if not self._steps or places != self._bound_to:
+                self._handles = dict(self._on_memory(inputs, outputs))
+                self._steps = self._bind()
+                self._bound_to = places
+            for step in self._steps:
+                step()
+            return
+        if not self._steps:
+            self._steps = self._bind()
+        if self._memory is not None:
+            self._memory.acquire()
+        try:
+            graph = self._program.graph
+            for value, tensor in zip(graph.inputs, inputs, strict=True):
+                self._handle_of(value).copy_from(_array_at(tensor, value.info))
+            for step in self._steps:
+                step()
+            for value, tensor in zip(graph.outputs, outputs, strict=True):
+                self._handle_of(value).copy_to(_array_at(tensor, value.info))
+        finally:
+            if self._memory is not None:
+                self._memory.release()
 
-    def _bind(self, inputs: Sequence[abi.Tensor], outputs: Sequence[abi.Tensor]) -> list[Step]:
+    def _on_memory(
+        self, inputs: Sequence[abi.Tensor], outputs: Sequence[abi.Tensor]
+    ) -> Iterator[tuple[Value, TensorHandle]]:
+        """Yield the handles of tensors in the caller's memory."""
         graph = self._program.graph
-        handles: dict[Value, ArrayHandle] = {}
         for values, tensors in ((graph.inputs, inputs), (graph.outputs, outputs)):
             for value, tensor in zip(values, tensors, strict=True):
-                handles[value] = ArrayHandle(value.info, _array_at(tensor, value.info))
+                yield value, ArrayHandle(value.info, _array_at(tensor, value.info))
 
-        def handle_of(value: Value) -> ArrayHandle:
-            if value not in handles:
-                handles[value] = ArrayHandle(value.info, _array_of(value))
-            return handles[value]
+    def _handle_of(self, value: Value) -> TensorHandle:
+        handle = self._handles.get(value)
+        if handle is None:
+            factory = self._program.factory
+            if factory is None:
+                handle = ArrayHandle(value.info, _array_of(value))
+            elif value.constant is None:
+                handle = factory.create(value.info, self._memory)
+            else:
+                handle = factory.create(value.info, None)
+                handle.copy_from(value.constant)
+            self._handles[value] = handle
+        return handle
 
+    def _bind(self) -> list[Step]:
         steps = []
-        for layer, workload in zip(graph.layers, self._program.workloads, strict=True):
+        for layer, workload in zip(
+            self._program.graph.layers, self._program.workloads, strict=True
+        ):
             step = workload.bind(
-                [None if value is None else handle_of(value) for value in layer.inputs],
-                [handle_of(value) for value in layer.outputs],
+                [None if value is None else self._handle_of(value) for value in layer.inputs],
+                [self._handle_of(value) for value in layer.outputs],
             )
-            check_answer(self._program.backend_id, "bind", step, about=layer)
+            check_answer(self._program.backend.id, "bind", step, about=layer)
             steps.append(step)
         return steps
 
@@ -274,10 +336,12 @@ class _Hosted:
 
     Attributes:
         backend: The backend.
+        context: What it keeps for this opening.
         reasons: The texts of each thread's last query.
     """
 
     backend: Backend
+    context: BackendContext | None
     reasons: threading.local = field(default_factory=threading.local)
 
 
@@ -359,13 +423,12 @@ def _create(
     count: int,
     made: ctypes._Pointer[ctypes.c_void_p],
 ) -> None:
-    if count:
-        names = ", ".join(text_of(options[index].key) for index in range(count))
-        raise UnimplementedError(f"a backend in Python takes no options here: got {names}")
     backend = _backend_of(text_of(backend_class))
-    if backend.handle_factory_preferences:
-        raise UnimplementedError(f"backend {backend.id!r} does not work in host memory")
-    made[0] = _objects.add(_Hosted(backend))
+    rows = (options[index] for index in range(count))
+    given = {text_of(row.key): value_of(text_of(row.value)) for row in rows}
+    backend_options = {backend.id: given} if given else {}
+    context = backend.create_context(CreationOptions(backend_options=backend_options))
+    made[0] = _objects.add(_Hosted(backend, context))
 
 
 def _backend_of(spelling: str) -> Backend:

@@ -143,8 +143,8 @@ def test_a_class_that_is_not_there_is_a_load_error(
     assert caught.value.stage == "create"
 
 
-def test_a_backend_in_python_takes_no_creation_options(library: NativeLibrary) -> None:
-    with pytest.raises(NativeLoadError, match=r"takes no options here: got Tiles"):
+def test_a_backend_in_python_is_given_the_options_of_a_runtime(library: NativeLibrary) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"has no options for a runtime: got Tiles"):
         NativeBackend(library).start({"Tiles": 4})
 
 
