@@ -138,7 +138,7 @@ def test_a_cached_program_belongs_to_the_options_of_its_runtime(
         ({"NumberOfThread": 2}, "'NumberOfThread' is not known.*; did you mean NumberOfThreads?"),
         ({"fastmath": True}, "'fastmath' is not known, expected NumberOfThreads or FastMathEna"),
         ({"fastmathenable": 1}, "; did you mean FastMathEnabled"),
-        ({"Speed": 2}, r"expected NumberOfThreads or FastMathEnabled \(ARMNN_INVALID_ARGUMENT\)"),
+        ({"Speed": 2}, "(?m)expected NumberOfThreads or FastMathEnabled$"),
         ({"NumberOfThreads": -1}, "NumberOfThreads is '-1', expected a number from 0 on"),
         ({"FastMathEnabled": "yes"}, "FastMathEnabled is 'yes', expected true or false"),
     ],
