@@ -32,6 +32,7 @@ from fakes.devices import (
     QueuedBackend,
     QueuedHandle,
     QueueOfContext,
+    SecondFactory,
     SecondQueue,
     UnplacedBackend,
 )
@@ -156,6 +157,29 @@ def test_backends_with_queues_of_their_own_wait_for_each_other(
                 for kind, earlier in zip((QueuedBackend, SecondQueue), before, strict=True)
             )
             assert (waits == 1) == (not without)  # the output; and where the queues meet
+
+
+@pytest.mark.parametrize("slow", [QueuedBackend, SecondFactory])
+def test_two_factories_of_one_device_share_its_memory(slow: type[QueuedBackend]) -> None:
+    both = (QueuedBackend, SecondFactory)
+    armnn.register_backend(SecondFactory.id, SecondFactory)
+    try:
+        with Runtime() as runtime:
+            model = runtime.load_model(layered(), [SecondFactory.id, "Queued"])
+            assert dict(model.report.layers_by_backend) == {"Queued": 6, SecondFactory.id: 3}
+            check(model)
+            slow.device.seconds = 0.005
+            for x in (X, -X, 2 * X):
+                before = [counted(kind) for kind in both]
+                check(model, x)
+                pairs = zip(both, before, strict=True)
+                made = [kind.device.counts.since(earlier) for kind, earlier in pairs]
+                assert sum(each.uploads for each in made) == 1
+                assert sum(each.downloads for each in made) == 1
+                assert sum(each.buffers for each in made) == 0
+    finally:
+        SecondFactory.device.seconds = 0
+        armnn.unregister_backend(SecondFactory.id)
 
 
 @pytest.mark.usefixtures("second_queue")

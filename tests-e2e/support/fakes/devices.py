@@ -367,6 +367,17 @@ class SecondQueue(QueuedBackend):
         registry.register(QueuedFactory(f"{QueuedBackend.id}.memory", self.device, self.alignment))
 
 
+class SecondFactory(SecondQueue):
+    """One whose tensors are those of a factory of its own, on the same device."""
+
+    id = "SecondFactory"
+    device = Device(beside=QueuedBackend.device)
+    handle_factory_preferences = ("SecondFactory.memory",)
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        registry.register(QueuedFactory("SecondFactory.memory", self.device, self.alignment))
+
+
 class _Kernel(Workload):
     def __init__(self, inner: Workload, device: Device) -> None:
         self._inner, self._device = inner, device

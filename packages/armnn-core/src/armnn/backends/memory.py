@@ -329,8 +329,9 @@ class TensorHandleFactory(ABC):
         id: Its name. Backends that name the same factory share tensors without a copy.
         import_sources: Kinds of foreign memory that its handles can stand on.
         export_sources: Kinds of memory that its handles offer to others.
-        import_devices: The devices, as DLPack numbers them, whose memory its handles can stand on;
-            since Backend API 1.3.
+        import_devices: The devices, as DLPack numbers them, whose memory its handles can stand on.
+            Between factories with a common one, other than ``kDLExtDev``, tensors are not copied
+            where the reader's imports them. Since Backend API 1.3.
         block_alignment: What the offsets of tensors in a block are multiples of, in bytes, a power
             of two. 0: each tensor has memory of its own, and there are no blocks. Since Backend
             API 1.3.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from armnn.backends import HOST_FACTORY_ID, TensorHandleFactories
 from armnn.optimizer.options import OptimizerOptions
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Network, Value
 
 HOST: Sequence[str] = (HOST_FACTORY_ID,)
+
+_VENDORS_OWN: Final = 12
+"""DLPack's type of devices that it does not know (``kDLExtDev``)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +163,17 @@ def _carry(
 def _can_import(
     source: str, target: str, registered: TensorHandleFactories, host_source: MemorySource
 ) -> bool:
-    exported = registered[source].export_sources if source in registered else {host_source}
+    """Return whether tensors of one factory may stand on memory of another.
+
+    They may on a kind of memory that the other one exports, and on a device that both import from,
+    but for devices that vendors number as they like. If they do not after all, they are copied.
+    """
     importer = registered.import_factory(target)
-    imported = frozenset() if importer is None else importer.import_sources
-    return bool(exported & imported)
+    if importer is None:
+        return False
+    if source not in registered:
+        return host_source in importer.import_sources
+    exporter = registered[source]
+    common = exporter.import_devices & importer.import_devices
+    is_common = any(kind != _VENDORS_OWN for kind, _ in common)
+    return is_common or bool(exporter.export_sources & importer.import_sources)
