@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armnn
 from armnn import DataType
-from armnn.errors import InvalidArgumentError, ParseError
+from armnn.errors import ClosedError, InvalidArgumentError, ParseError
 from armnn_parser_onnx.parser import parse
 from armnn_tools.cli.main import main
 
@@ -142,6 +142,40 @@ def test_an_overridable_initializer_is_an_input(model: Model, ir_version: int) -
             parse(made, overridable=name)
     with pytest.raises(InvalidArgumentError, match="overridable is 5, expected names such as"):
         armnn.parse(made, format="onnx", parser_options={"overridable": 5})
+
+
+def test_a_run_that_gives_initializers_takes_them_as_inputs(model: Model, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    made = model(
+        [node("Mul", ["x", "s"], ["m"]), node("Add", ["m", "b"], ["y"])],
+        {"x": X, "s": X, "b": X},
+        constants={"s": X + 2, "b": X + 3},
+    )
+    path.write_bytes(made.SerializeToString())
+    for source in (path, made.SerializeToString()):
+        loaded = armnn.load_model(source, ["CpuRef"], format="onnx")
+        for names in ("x", "xb", "xs", "xsb", "x", "xb"):
+            feeds = {name: X + index for index, name in enumerate(names)}
+            values = {"s": X + 2, "b": X + 3, **feeds}
+            wanted = values["x"] * values["s"] + values["b"]
+            np.testing.assert_array_equal(loaded.run(feeds)["y"], wanted)
+            np.testing.assert_array_equal(loaded.bind(feeds)()["y"], wanted)
+            np.testing.assert_array_equal(loaded.submit(feeds).result()["y"], wanted)
+        loaded.prepare({"b": X.shape})
+        for feeds, message in (
+            ({"x": X, "z": X}, "there is no input 'z': .* takes 'x' "),
+            ({"x": X, "b": X, "z": X}, "there is no input 'b', 'z': .* takes 'x' "),
+            ({"b": X}, "nothing was given for input 'x': .* takes 'x' .*, 'b' "),
+            ({"x": X, "b": X[:1]}, "the input 'b' has shape"),
+        ):
+            with pytest.raises(InvalidArgumentError, match=message):
+                loaded.run(feeds)
+        loaded.unload()
+        with pytest.raises(ClosedError):
+            loaded.run({"x": X, "b": X})
+    named = armnn.load_model(path, ["CpuRef"], parser_options={"overridable": "b"})
+    made_of_all = named.run({"x": X, "b": X, "s": X})["y"]
+    np.testing.assert_array_equal(made_of_all, X * X + X)
 
 
 def test_overridable_initializers_on_the_command_line(

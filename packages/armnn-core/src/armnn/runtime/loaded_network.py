@@ -14,7 +14,7 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
@@ -87,6 +87,8 @@ class NetworkResources:
     Attributes:
         events: What the backends are told.
         bound: The bound calls that exist.
+        overriding: The networks in which initializers of the model's file are inputs, by their
+            names.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class NetworkResources:
         """
         self.events = events
         self.bound: WeakSet[BoundCall] = WeakSet()
+        self.overriding: dict[str, LoadedNetwork] = {}
         self._plans = plans
         self._importing = importing
         self._owns_graph = owns_graph
@@ -131,6 +134,8 @@ class NetworkResources:
             return
         closing = Closing(self._plans.optimized.title)
         self.events.unload(self.close, closing)
+        for each in self.overriding.values():
+            closing.step(each.unload)
         closing.end()
 
     def close(self) -> bool:
@@ -255,6 +260,7 @@ class LoadedNetwork:
         frees_by_call: bool = False,
         states: States = None,
         shapes: Sequence[InputShapes] = (),
+        load_overriding: Callable[[str], LoadedNetwork] | None = None,
     ) -> None:
         self.id = network_id
         self.load_times: Mapping[str, float] = {}
@@ -266,6 +272,8 @@ class LoadedNetwork:
         self.runtime = runtime
         self.events = events
         self._origin = origin
+        self._load_overriding = load_overriding
+        self._overriding_lock = threading.Lock()
         self._ports = Ports(
             plans.optimized,
             quantize=quantize,
@@ -410,7 +418,8 @@ class LoadedNetwork:
                 device that the input's backend reaches. A second name of an input will do, such as
                 the tensor's in a TensorFlow Lite file. A network that was loaded with
                 ``quantize=True`` takes and returns real values, float32, where its inputs and
-                outputs are quantized.
+                outputs are quantized. An initializer among the inputs of an ONNX file, which is a
+                constant otherwise, may be given, too; the first run with it loads the model anew.
             outputs: Arrays, or objects with ``__dlpack__``, that outputs are written into; they may
                 share memory with the inputs.
             names: The outputs that are returned, all by default. All layers run nevertheless.
@@ -461,6 +470,9 @@ class LoadedNetwork:
                 return made
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
+        other = self._taking(inputs) if imported is _EMPTY else None
+        if other is not None:
+            return other.run(inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler)
         if self._states is not None and imported is _EMPTY and self._keeps(inputs):
             self._is_plain = False  # the next run is likely to be such a one, too
             control = self.control(timeout, cancel, profiler)
@@ -677,6 +689,9 @@ class LoadedNetwork:
             ClosedError: The network was unloaded, or its runtime closed.
         """
         self._expected.check_mapping(inputs)
+        other = self._taking(inputs)
+        if other is not None:
+            return other.bind(inputs, outputs, states=states)
         named = first_names(inputs, self._aliases.inputs)
         taken = self._ports.arrays("input", named, takes_devices=True)
         targets = {} if outputs is None else self._ports.targets(outputs, takes_devices=True)
@@ -889,6 +904,10 @@ class LoadedNetwork:
         Raises:
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
+        other = self._taking(shapes)
+        if other is not None:
+            other.prepare(shapes)
+            return
         examples = self._ports.examples(shapes)
         self._plans.release()
         with self._plans.gate, more(self, REST):
@@ -937,6 +956,27 @@ class LoadedNetwork:
         return self.resources.close()
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _taking(self, given: Iterable[str]) -> LoadedNetwork | None:
+        """Return the network of the same model that takes the initializers which are given, too.
+
+        None if none is: what is given are inputs, or names that the model does not know either.
+        States have values in one network only, so that their network takes no more inputs.
+        """
+        more = [each for each in given if each not in self._names]
+        if not more or self._load_overriding is None or self._states is not None:
+            return None
+        names = ",".join(sorted(set(more).difference(self._aliases.inputs)))
+        if not names:
+            return None
+        known = self.resources.overriding
+        with self._plans.gate, self._overriding_lock:
+            if names not in known:
+                try:
+                    known[names] = self._load_overriding(names)
+                except InvalidArgumentError:  # there are no such initializers
+                    return None
+            return known[names]
 
     def _counted(self) -> AbstractContextManager[None]:
         """Count the block as the first run, if it is."""

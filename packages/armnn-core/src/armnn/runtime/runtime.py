@@ -468,6 +468,9 @@ class Runtime(Closable):
                 or any(frees_by_call(each.backend) for each in participants.all),
                 states=states,
                 shapes=shapes,
+                load_overriding=None
+                if origin is None or origin.source.is_prepared
+                else partial(self._load_overriding, origin),
             )
             finalize(loaded, self._drop, loaded.resources, network_id).atexit = False
             try:
@@ -485,6 +488,17 @@ class Runtime(Closable):
                     raise
                 return moved
             return loaded
+
+    def _load_overriding(self, origin: LoadRequest, names: str) -> LoadedNetwork:
+        """Load a model with initializers as inputs.
+
+        Raises:
+            InvalidArgumentError: It has no such initializers, or its format has none.
+        """
+        already = origin.parser_options.get("overridable")
+        both = f"{already},{names}" if isinstance(already, str) and already else names
+        options = {**origin.parser_options, "overridable": both}
+        return self._load_source(replace(origin, parser_options=options, shapes=()), None)
 
     def _failover(
         self,
