@@ -29,6 +29,7 @@ from armnn_conformance.checks.correctness import CaseResult, check_case
 from armnn_conformance.subject import Subject
 from fakes.devices import (
     Counts,
+    PositionsOnHost,
     QueuedBackend,
     QueuedHandle,
     QueueOfContext,
@@ -356,6 +357,37 @@ def test_closing_a_runtime_frees_the_memory_of_a_device_at_once() -> None:
         assert call.inputs.keys() == {"x"}  # these are still referred to
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("isolate", [(), ("PositionsOnHost",)])
+def test_a_layer_may_have_inputs_and_outputs_on_the_host(isolate: tuple[str, ...]) -> None:
+    network = Network("positions")
+    x = network.add_input("x", TensorInfo((4, WIDE)))
+    rows = network.add_input("rows", TensorInfo((3,), DataType.SIGNED32))
+    chosen = network.add_gather(network.add_addition(x, x), rows)
+    largest = network.add_arg_min_max(chosen, function="Max", axis=1)
+    network.add_output("largest", largest)  # of each row, in host memory
+    network.add_output("y", network.add_gather(chosen, largest))
+    constant = network.add_constant(np.int32([1, 0]))
+    network.add_output("z", network.add_gather(chosen, constant))
+    data = np.zeros((4, WIDE), np.float32)
+    data[np.arange(4), [0, 2, 1, 0]] = 1, 2, 3, 4
+    with (
+        armnn.register_backend("PositionsOnHost", PositionsOnHost),
+        Runtime(CreationOptions(isolate=isolate)) as runtime,
+    ):
+        model = runtime.load_model(network, ["PositionsOnHost"])
+        assert dict(model.report.layers_by_backend) == {"PositionsOnHost": 5}
+        for given in ([3, 1, 2], [0, 0, 1]):
+            before = counted(PositionsOnHost)
+            made = model.run({"x": data, "rows": np.int32(given)})
+            expected = 2 * data[given]
+            np.testing.assert_array_equal(made["largest"], expected.argmax(1))
+            np.testing.assert_array_equal(made["y"], expected[expected.argmax(1)])
+            np.testing.assert_array_equal(made["z"], expected[[1, 0]])
+            if not isolate:
+                counts = PositionsOnHost.device.counts.since(before)
+                assert (counts.uploads, counts.downloads) == (1, 2)  # x; y and z
 
 
 @pytest.mark.parametrize("kind", KINDS)

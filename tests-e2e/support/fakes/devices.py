@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -378,6 +378,47 @@ class SecondFactory(SecondQueue):
         registry.register(QueuedFactory("SecondFactory.memory", self.device, self.alignment))
 
 
+class PositionsOnHost(QueuedBackend):
+    """Reads the positions of Gather, and writes those of ArgMinMax, in host memory."""
+
+    id = "PositionsOnHost"
+    layers = ("Addition", "ArgMinMax", "Gather")
+
+    def host_inputs(self, layer: Layer, model: ModelContext) -> Collection[int]:
+        return (1,) if layer.type == "Gather" else ()
+
+    def host_outputs(self, layer: Layer, model: ModelContext) -> Collection[int]:
+        return range(layer.type == "ArgMinMax")
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        made = super().create_workload(layer, model)
+        return made if layer.type == "Addition" else _WithPositions(made, layer, self.device)
+
+
+class _WithPositions(Workload):
+    def __init__(self, inner: Workload, layer: Layer, device: Device) -> None:
+        self._inner, self._type, self._device = inner, layer.type, device
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        if self._type == "Gather":
+            data, positions = inputs
+            assert isinstance(positions, ArrayHandle)
+
+            def enqueue() -> None:
+                read = ArrayHandle(positions.info, positions.map().copy())
+                self._inner.bind([data, read], outputs)()
+
+            return enqueue
+        assert isinstance(outputs[0], ArrayHandle)
+        step = self._inner.bind(inputs, outputs)
+
+        def compute() -> None:
+            step()
+            self._device.finish()
+
+        return compute
+
+
 class _Kernel(Workload):
     def __init__(self, inner: Workload, device: Device) -> None:
         self._inner, self._device = inner, device
@@ -397,5 +438,7 @@ class _Kernel(Workload):
 
 
 def _on_device(handle: TensorHandle) -> ArrayHandle:
+    if isinstance(handle, ArrayHandle):
+        return handle
     assert isinstance(handle, QueuedHandle), f"{handle!r} is not on the device"
     return ArrayHandle(handle.info, handle.inside)

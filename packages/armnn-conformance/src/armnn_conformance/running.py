@@ -130,9 +130,17 @@ class BoundCase:
         self._given = [None if operand is None else operand.stored for operand in operands]
         self._factory = None if works_in_host_memory(subject) else subject.own_factory
         self._memory = None if self._factory is None else subject.backend.create_memory_manager()
-        self.inputs = [None if operand is None else self._input(operand) for operand in operands]
+        read = subject.backend.host_inputs(layer, subject.model)
+        made = subject.backend.host_outputs(layer, subject.model)
+        self.inputs = [
+            None if operand is None else self._input(operand, on_host=index in read)
+            for index, operand in enumerate(operands)
+        ]
         self._blocks: list[NDArray[np.uint8]] = []
-        self.outputs = [self._output(info) for info in layer.output_infos]
+        self.outputs = [
+            self._output(info, on_host=index in made)
+            for index, info in enumerate(layer.output_infos)
+        ]
         self._step = workload.bind(self.inputs, self.outputs)
 
     def feed(self, inputs: Sequence[CaseTensor | None]) -> None:
@@ -181,8 +189,8 @@ class BoundCase:
                 raise MemoryDamageError("the step wrote past the ends of an output")
         return results
 
-    def _input(self, operand: CaseTensor) -> TensorHandle:
-        if self._factory is None:
+    def _input(self, operand: CaseTensor, *, on_host: bool) -> TensorHandle:
+        if self._factory is None or on_host:
             return ArrayHandle(operand.info, _aligned(operand.stored))
         if not operand.constant:
             return self._factory.create(operand.info, self._memory)
@@ -190,10 +198,10 @@ class BoundCase:
         handle.copy_from(operand.stored)  # workloads may read constants when they are bound
         return handle
 
-    def _output(self, info: TensorInfo) -> TensorHandle:
+    def _output(self, info: TensorInfo, *, on_host: bool) -> TensorHandle:
         if not info.is_static:
             return ComputedHandle(info)
-        if self._factory is not None:
+        if self._factory is not None and not on_host:
             return self._factory.create(info, self._memory)
         block = _aligned(np.full(info.size_bytes + 2 * _GUARD_BYTES, GARBAGE, np.uint8))
         self._blocks.append(block)

@@ -210,7 +210,7 @@ WHERE: dict[str, tuple[type[Any], type[Backend], Journey, str]] = {
 
 DIRECTLY = {
     *("bind", "cached_program", "create_block", "create_in", "has_capability", "import_fd"),
-    *("import_in", "program_workload", "submit", "written"),
+    *("host_inputs", "host_outputs", "import_in", "program_workload", "submit", "written"),
 }
 """The methods whose answers are judged without a way to them."""
 
@@ -286,6 +286,7 @@ def test_a_wrong_answer_is_named_with_what_was_expected(method: str, got: str) -
     arguments = ("armnn.async/1",) if method == "extension" else (view,)
     is_right = (got == "None" and method in MAY_BE_NONE) or (
         (method, got) == ("has_capability", "True")
+        or (method in ("host_inputs", "host_outputs") and got == "[1]")
         or (method == "create_block" and answer is not None)
     )
     if is_right:

@@ -317,6 +317,13 @@ def _names(answer: Any, _: Sequence[Any]) -> str | None:
     return f"{shown(wrong[0])} in {shown(answer)}" if wrong else None
 
 
+def _places(answer: Any, _: Sequence[Any]) -> str | None:
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Collection):
+        return shown(answer)
+    wrong = [each for each in answer if _size(each, _)]
+    return f"{shown(wrong[0])} in {shown(answer)}" if wrong else None
+
+
 def _stated(answer: Any, _: Sequence[Any]) -> str | None:
     """Return the words for a fault in capabilities."""
     if not isinstance(answer, Mapping):
@@ -356,6 +363,7 @@ _STEP: Final = Returns(
 )
 _SUPPORT: Final = _instance("a Support: Support(True), or Support.no(reason)", Support)
 _WORKLOAD: Final = _instance("a Workload", Workload)
+_PLACES: Final = Returns("a collection of places, whole numbers from 0", _places)
 _IMPORTED: Final = Returns(
     "a TensorHandle with a TensorInfo as info, or None",
     lambda answer, _: None if answer is None else _handle(answer, _),
@@ -390,6 +398,8 @@ RETURNS: Final[Mapping[str, Returns]] = {
     "handle_factory_preferences": Returns(
         "a sequence of ids of tensor-handle factories, from a property", _names
     ),
+    "host_inputs": _PLACES,
+    "host_outputs": _PLACES,
     "has_capability": _instance("True or False", bool),
     "import_fd": _instance("a SharedBuffer", SharedBuffer),
     "import_in": _IMPORTED,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -693,6 +693,22 @@ class Backend(ABC):
     @property
     def handle_factory_preferences(self) -> Sequence[str]:
         """The ids of usable tensor-handle factories; empty for host memory."""
+        return ()
+
+    def host_inputs(self, layer: Layer, model: ModelContext) -> Collection[int]:
+        """Return the places of the inputs that a layer's workload takes in host memory.
+
+        They are lengths, positions and the like, which a backend with memory of its own reads when
+        its step is called. What another layer computes on a device is copied for it. Since Backend
+        API 1.3.
+        """
+        return ()
+
+    def host_outputs(self, layer: Layer, model: ModelContext) -> Collection[int]:
+        """Return the places of the outputs that a layer's workload writes in host memory.
+
+        They are written when its step returns. Since Backend API 1.3.
+        """
         return ()
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,17 @@ class Candidate:
         """The ids of the tensor-handle factories of the network's tensors."""
         chosen = self.model.handle_factory_preferences
         return self.backend.handle_factory_preferences if chosen is None else chosen
+
+    def places_on_host(self, layer: Layer) -> tuple[Collection[int], Collection[int]]:
+        """Return the inputs and the outputs of a layer that are in host memory in any case."""
+        kind, given = type(self.backend), (layer, self.model)
+        inputs: Collection[int] = ()
+        outputs: Collection[int] = ()
+        if kind.host_inputs is not Backend.host_inputs:
+            inputs = call(self.id, self.backend, "host_inputs", *given, about=layer)
+        if kind.host_outputs is not Backend.host_outputs:
+            outputs = call(self.id, self.backend, "host_outputs", *given, about=layer)
+        return inputs, outputs
 
     def supports(self, layer: Layer) -> Support:
         """Return the backend's answer, or the host's for younger layers.
@@ -220,6 +231,13 @@ class Participants:
         """
         runs = (layer for each in self.all for layer in layers if each.supports(layer))
         return next(runs, None)
+
+    def places_on_host(self, layer: Layer) -> tuple[Collection[int], Collection[int]]:
+        """Return the inputs and the outputs of a layer that its backend has in host memory."""
+        for candidate in self.all:
+            if candidate.id == layer.backend:
+                return candidate.places_on_host(layer)
+        return (), ()
 
     def compute_as(self, arithmetic: QuantizedArithmetic) -> None:
         """Tell every backend how the network's quantised layers round."""

@@ -308,7 +308,14 @@ def prepare_specialisation(
     with phase(sink, "place tensors"):
         preferences = {c.id: c.handle_factory_preferences for c in participants.all}
         sources = participants.host_sources
-        placement = place_tensors(head, preferences, participants.factories, options, sources)
+        placement = place_tensors(
+            head,
+            preferences,
+            participants.factories,
+            options,
+            sources,
+            participants.places_on_host,
+        )
     make_report = functools.partial(
         _report, head, layers, multiply_adds, assignment, replaced, label
     )

@@ -260,10 +260,11 @@ def plan_of(
     tensors: dict[Value, PlannedTensor] = {}
     constants: dict[tuple[Value, str], PlannedTensor] = {}
 
-    def read(layer: Layer, value: Value | None) -> PlannedTensor | None:
+    def read(layer: Layer, index: int) -> PlannedTensor | None:
+        value = layer.inputs[index]
         if value is None or value.constant is None:
             return None if value is None else tensors[value]
-        factory = placement.factory_of_constants(layer)
+        factory = placement.factory_of_constant(layer, index)
         if (value, factory) not in constants:
             owner, data = layer.backend or "", value.constant
             constants[value, factory] = PlannedTensor(value.name, value.info, factory, owner, data)
@@ -284,14 +285,14 @@ def plan_of(
                 layer.name,
                 layer.title,
                 layer.backend or "",
-                tuple([read(layer, value) for value in layer.inputs]),
+                tuple([read(layer, index) for index in range(len(layer.inputs))]),
                 tuple([tensors[value] for value in layer.outputs]),
                 layer.compiled,
                 layer,
             )
         )
     plan.inputs.update({layer.name: tensors[layer.output] for layer in network.inputs})
-    plan.outputs.update({each.name: read(each, each.inputs[0]) for each in network.outputs})
+    plan.outputs.update({each.name: read(each, 0) for each in network.outputs})
     return plan
 
 

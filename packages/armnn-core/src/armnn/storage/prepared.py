@@ -129,7 +129,14 @@ def _decoded(
             layers[-1].compiled = programs.get(row["name"]) or program_of(row, participants)
     preferences = {c.id: c.handle_factory_preferences for c in participants.all}
     sources = participants.host_sources
-    placement = place_tensors(network, preferences, participants.factories, options, sources)
+    placement = place_tensors(
+        network,
+        preferences,
+        participants.factories,
+        options,
+        sources,
+        participants.places_on_host,
+    )
     check_report(stored["report"], stored["parts"])
     make_report = partial(decoded_report, stored["report"], stored["parts"])
     plan = plan_of(network, placement, make_report)

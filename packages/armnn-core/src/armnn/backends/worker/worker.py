@@ -11,7 +11,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -92,11 +92,19 @@ MASKED: Final = (
 
 @dataclass(slots=True, eq=False)
 class _Prepared:
-    """A layer with its workload and, by input slot, the tensors of its constants."""
+    """A layer with its workload.
+
+    Attributes:
+        layer: The layer.
+        workload: The workload.
+        constants: The tensors of its constants by input slot.
+        on_host: Whether each of the other inputs, and each output, is in host memory in any case.
+    """
 
     layer: Layer
     workload: Workload
     constants: list[TensorHandle | None]
+    on_host: tuple[list[bool], list[bool]]
 
 
 @dataclass(slots=True, eq=False)
@@ -250,7 +258,14 @@ class Served:
         (layer,) = view.layers
         workload = self.backend.create_workload(layer, model)
         check_answer(self.backend.id, "create_workload", workload, about=layer)
-        self._objects[number] = _Prepared(layer, workload, self._constants(layer))
+        backend_id = self.backend.id
+        read, made = self.backend.host_inputs(layer, model), self.backend.host_outputs(layer, model)
+        check_answer(backend_id, "host_inputs", read, about=layer)
+        check_answer(backend_id, "host_outputs", made, about=layer)
+        variable = [i for i, each in enumerate(layer.inputs) if each and each.constant is None]
+        on_host = [i in read for i in variable], [i in made for i in range(len(layer.outputs))]
+        constants = self._constants(layer, read)
+        self._objects[number] = _Prepared(layer, workload, constants, on_host)
         return Answer()
 
     def bind(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
@@ -324,16 +339,18 @@ class Served:
         self.backend.register_tensor_handle_factories(factories)
         return factories[preferences[0]]
 
-    def _constants(self, layer: Layer) -> list[TensorHandle | None]:
+    def _constants(self, layer: Layer, on_host: Collection[int]) -> list[TensorHandle | None]:
         """Return the tensor of each input slot that is a constant."""
         return [
-            None if value is None or value.constant is None else self._constant(value)
-            for value in layer.inputs
+            None
+            if value is None or value.constant is None
+            else self._constant(value, on_host=index in on_host)
+            for index, value in enumerate(layer.inputs)
         ]
 
-    def _constant(self, value: Value) -> TensorHandle:
+    def _constant(self, value: Value, *, on_host: bool) -> TensorHandle:
         assert value.constant is not None
-        if self._factory is None:
+        if self._factory is None or on_host:
             return ArrayHandle(value.info, value.constant)
         made = self._created(self._factory, value.info, None)
         made.copy_from(value.constant)
@@ -355,10 +372,12 @@ class Served:
         check_answer(self.backend.id, "create_memory_manager", manager)
         here, there = [
             [
-                self._created(factory, each.info, manager) if each.info.is_static else each
-                for each in handles
+                self._created(factory, each.info, manager)
+                if each.info.is_static and not stays
+                else each
+                for each, stays in zip(handles, on_host, strict=True)
             ]
-            for handles in (inputs, outputs)
+            for handles, on_host in zip((inputs, outputs), prepared.on_host, strict=True)
         ]
         step = self._bound(prepared, here, there)
 

@@ -10,9 +10,10 @@ there in each run itself: alone it may, but two of them get a copy, so that it c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from armnn.backends import HOST_FACTORY_ID, TensorHandleFactories
 from armnn.optimizer.options import OptimizerOptions
@@ -27,6 +28,9 @@ HOST: Sequence[str] = (HOST_FACTORY_ID,)
 _VENDORS_OWN: Final = 12
 """DLPack's type of devices that it does not know (``kDLExtDev``)."""
 
+Preferences: TypeAlias = "Callable[[Layer, int], Sequence[str]]"
+"""The factories of an input or output of a layer, by its place."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
@@ -35,15 +39,16 @@ class Placement:
     Attributes:
         factories: The id of the tensor-handle factory of each value that layers make; constants
             are not in it, each reader gets them in its own kind of memory.
-        preferences: The factories that the backend of a layer works with, the best first.
+        preferences: The factories that the backend of a layer works with for an input, the best
+            first.
     """
 
     factories: Mapping[Value, str]
-    preferences: Callable[[Layer], Sequence[str]]
+    preferences: Preferences
 
-    def factory_of_constants(self, layer: Layer) -> str:
-        """Return the id of the factory of the constants that a layer reads."""
-        preferences = self.preferences(layer)
+    def factory_of_constant(self, layer: Layer, index: int) -> str:
+        """Return the id of the factory of a constant that a layer reads."""
+        preferences = self.preferences(layer, index)
         return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
 
 
@@ -53,6 +58,7 @@ def place_tensors(
     registered: TensorHandleFactories,
     options: OptimizerOptions,
     host_sources: Mapping[str, MemorySource],
+    places_on_host: Callable[[Layer], tuple[Collection[int], Collection[int]]] | None = None,
 ) -> Placement:
     """Choose each value's memory and insert MemImport and MemCopy.
 
@@ -63,6 +69,7 @@ def place_tensors(
         options: Whether inputs and outputs prefer memory that imports or exports.
         host_sources: The source of the host memory of a backend's tensors, by backend id, where an
             allocator of the user's gives another one than plain memory.
+        places_on_host: The inputs and the outputs of a layer that are in host memory in any case.
     """
 
     def imports(factory: str) -> bool:
@@ -77,7 +84,18 @@ def place_tensors(
         wishes = [imports] if options.import_enabled and layer.type == "Input" else []
         return wishes + ([exports] if options.export_enabled and read else [])
 
-    def preferences(layer: Layer) -> Sequence[str]:
+    @functools.cache
+    def on_host(layer: Layer) -> tuple[Collection[int], Collection[int]]:
+        return ((), ()) if places_on_host is None else places_on_host(layer)
+
+    def read_in(layer: Layer, index: int) -> Sequence[str]:
+        if index in on_host(layer)[0]:
+            return HOST
+        return preferences_of_backend.get(layer.backend or "", ()) or HOST
+
+    def made_in(layer: Layer, index: int) -> Sequence[str]:
+        if index in on_host(layer)[1]:
+            return HOST
         return preferences_of_backend.get(layer.backend or "", ()) or HOST
 
     factories: dict[Value, str] = {}
@@ -85,10 +103,10 @@ def place_tensors(
         if layer.data is not None:
             continue
         for value in layer.outputs:
-            factories[value] = _choose(layer, value, preferences, crosses(layer, value))
+            factories[value] = _choose(value, read_in, made_in, crosses(layer, value))
             source = host_sources.get(owner_of(value), MemorySource.MALLOC)
-            _carry(network, value, factories, preferences, registered, source)
-    return Placement(factories, preferences)
+            _carry(network, value, factories, read_in, registered, source)
+    return Placement(factories, read_in)
 
 
 def _readers(value: Value) -> list[tuple[Layer, int]]:
@@ -100,9 +118,9 @@ def _readers(value: Value) -> list[tuple[Layer, int]]:
 
 
 def _choose(
-    producer: Layer,
     value: Value,
-    preferences: Callable[[Layer], Sequence[str]],
+    read_in: Preferences,
+    made_in: Preferences,
     wishes: Sequence[Callable[[str], bool]],
 ) -> str:
     """Return the factory of the memory that a value leaves least often.
@@ -110,9 +128,10 @@ def _choose(
     Those that fulfil every wish come first, then those that fewest readers refuse. An input comes
     from the host, another value from the memory that its backend likes best.
     """
-    wanted = [preferences(layer) for layer, _ in _readers(value)]
-    is_input = producer.type == "Input"
-    home = HOST_FACTORY_ID if is_input else preferences(producer)[0]
+    wanted = [read_in(layer, index) for layer, index in _readers(value)]
+    is_input = value.producer.type == "Input"
+    offered = made_in(value.producer, value.index)
+    home = HOST_FACTORY_ID if is_input else offered[0]
 
     def crossings(factory: str) -> tuple[int, int]:
         elsewhere = {each[0] for each in wanted} - {factory}
@@ -123,7 +142,7 @@ def _choose(
         # The runtime fills it through map(), so it may be wherever its readers like it best.
         offers = list(dict.fromkeys(f for each in wanted for f in each)) or HOST
     else:
-        offers = preferences(producer)
+        offers = offered
     offers = [each for each in offers if all(wish(each) for wish in wishes)] or offers
     return min(offers, key=crossings)
 
@@ -132,7 +151,7 @@ def _carry(
     network: Network,
     value: Value,
     factories: dict[Value, str],
-    preferences: Callable[[Layer], Sequence[str]],
+    read_in: Preferences,
     registered: TensorHandleFactories,
     host_source: MemorySource,
 ) -> None:
@@ -140,10 +159,10 @@ def _carry(
     carried: dict[str, Value] = {}
     readers = _readers(value)
     preferring: dict[str, dict[Layer, None]] = {}
-    for layer, _ in readers:
-        preferring.setdefault(preferences(layer)[0], {})[layer] = None
     for layer, index in readers:
-        wanted = preferences(layer)
+        preferring.setdefault(read_in(layer, index)[0], {})[layer] = None
+    for layer, index in readers:
+        wanted = read_in(layer, index)
         target = wanted[0]
         is_alone = len(preferring[target]) == 1 or not value.info.is_static
         if factories[value] == target or (is_alone and factories[value] in wanted):
