@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from armnn import metadata
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["CONTRACT", "GROUP", "dynamic_backends", "only", "refresh", "static_backends"]
 
 
+_NAMED: Final = re.compile(r"\s*([A-Za-z0-9._-]+)\s*")
+"""The name that a requirement begins with."""
+
+
 def declared_range(requirements: Iterable[str], contract: str) -> SpecifierSet | None:
     """Return the versions that requirements admit, None if none of them names the contract.
 
@@ -50,15 +54,32 @@ def declared_range(requirements: Iterable[str], contract: str) -> SpecifierSet |
     """
     found: SpecifierSet | None = None
     for text in requirements:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
+        named = _NAMED.match(text)
+        if named is None or metadata.normalized(named[1]) != contract:
             continue
-        marker = requirement.marker
-        is_meant = metadata.normalized(requirement.name) == contract
-        if is_meant and (marker is None or marker.evaluate({"extra": ""})):
-            found = requirement.specifier if found is None else found & requirement.specifier
+        try:
+            specifier: SpecifierSet | None = SpecifierSet(text[named.end() :])
+        except InvalidSpecifier:
+            specifier = _conditional_range(text)
+        if specifier is not None:
+            found = specifier if found is None else found & specifier
     return found
+
+
+def _conditional_range(requirement: str) -> SpecifierSet | None:
+    """Return the versions that a requirement with more than a name and a range admits here.
+
+    None if its marker is about another environment, or if it is malformed.
+    """
+    # late: the parser of markers takes 0.5 MB, and hardly any backend has one
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        parsed = Requirement(requirement)
+    except InvalidRequirement:
+        return None
+    is_meant = parsed.marker is None or parsed.marker.evaluate({"extra": ""})
+    return parsed.specifier if is_meant else None
 
 
 def range_text(declared: SpecifierSet) -> str:
