@@ -235,3 +235,19 @@ def test_a_plan_with_a_state_elsewhere_copies_it(monkeypatch: pytest.MonkeyPatch
         assert stream.copied_bytes - before == (0 if rows == 1 else 2 * value.nbytes)
         value = 0.5 * np.tanh(0.5 * value)
     np.testing.assert_allclose(stream.states()["h"], value, rtol=1e-6)
+
+
+def test_states_are_in_no_working_memory() -> None:
+    network = Network("wide")
+    info = TensorInfo((1, 1 << 14))
+    h = network.add_input("h", info)
+    total = network.add_addition(h, network.add_input("x", TensorInfo((1, 1))))
+    network.add_output("h_out", total)
+    network.add_output("y", network.add_fully_connected(total, np.ones((1 << 14, 1), np.float32)))
+    model = armnn.load_model(network, ["Queued"], states={"h_out": "h"})
+    model.run({"x": np.ones((1, 1), np.float32)})
+    before = counted(QueuedBackend)
+    assert model.stream().run({"x": np.ones((1, 1), np.float32)})["y"] == 1 << 14
+    made = counted(QueuedBackend, before)
+    # The two tensors of the state, and the place of x, then of y, in each of two contexts.
+    assert made.bytes == 2 * 4 * (1 << 14) + 2 * QueuedBackend.alignment

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -221,7 +221,9 @@ class LoadedPlan:
         self._arenas = self._planned_arenas(allocators, strategies)
         self.arena_bytes = sum([arena.layout.size for arena in self._arenas.values()])
         self._foreign = {each.outputs[0] for each in plan.layers if each.type == "MemImport"}
-        self._blocks = self._planned_blocks(strategies)
+        self._strategies = strategies
+        self._blocks = self._planned_blocks()
+        self._smaller_blocks: dict[frozenset[PlannedTensor], list[_Shared]] = {}
         self._alone = self._tensors_alone()
         self._waits = _waits(plan)
         self.context_bytes = self.arena_bytes + sum(self._device_bytes().values())
@@ -461,14 +463,26 @@ class LoadedPlan:
             arenas[backend_id] = _Arena(tensors, sizes, layout, allocator)
         return arenas
 
-    def _planned_blocks(self, strategies: MemoryStrategies | None) -> list[_Shared]:
+    def _blocks_without(self, elsewhere: Collection[PlannedTensor]) -> list[_Shared]:
+        """Return the blocks of a context that has some tensors in other memory."""
+        left_out = frozenset(
+            [tensor for block in self._blocks for tensor in block.tensors if tensor in elsewhere]
+        )
+        if not left_out:
+            return self._blocks
+        if left_out not in self._smaller_blocks:
+            self._smaller_blocks[left_out] = self._planned_blocks(left_out)
+        return self._smaller_blocks[left_out]
+
+    def _planned_blocks(self, left_out: Collection[PlannedTensor] = ()) -> list[_Shared]:
         """Lay out the tensors of factories that make blocks; see ``block_alignment``."""
+        strategies = self._strategies
         owned: dict[tuple[str, str], list[PlannedTensor]] = {}
         for tensor in self._lifetimes:
             factory = self._participants.factories.get(tensor.factory)
             if factory is None or tensor in self._foreign or not tensor.info.is_static:
                 continue
-            if factory.block_alignment:
+            if factory.block_alignment and tensor not in left_out:
                 owned.setdefault((tensor.factory, tensor.owner), []).append(tensor)
         blocks: list[_Shared] = []
         for (factory_id, owner), tensors in owned.items():
@@ -658,7 +672,7 @@ class LoadedPlan:
             block = allocated(backend_id, arena.allocator, arena.layout.size)
             memory.append((arena.allocator, block))
             _place(arena, block, handles, scratch)
-        for shared in self._blocks:
+        for shared in self._blocks_without(direct.handles):
             handles.update(_in_block(shared, managers.get(shared.owner)))
         handles.update(direct.handles)
         for tensor in self._lifetimes:
