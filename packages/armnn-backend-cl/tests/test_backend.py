@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import signal
 import threading
 import weakref
 from collections import Counter
@@ -27,6 +28,7 @@ from armnn.errors import (
     DeviceLostError,
     ExecutionError,
     InvalidArgumentError,
+    WorkerLostError,
 )
 from armnn.graph import Layer
 from armnn.profiling import Recorder, layer_times, timed_runs
@@ -264,36 +266,69 @@ def test_a_forked_child_is_refused_in_words(has_run: bool) -> None:
     process.join(60)
 
 
-def test_closing_the_runtime_frees_buffers_and_queues_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+@pytest.fixture
+def alive(monkeypatch: pytest.MonkeyPatch) -> Iterator[weakref.WeakSet[Any]]:
+    """Return the buffers and queues that exist; nothing is collected meanwhile."""
+    found: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def counted(kind: Any) -> Any:
         class Counted(kind):
             def __init__(self, *arguments: Any, **named: Any) -> None:
                 super().__init__(*arguments, **named)
-                alive.add(self)
+                found.add(self)
 
         return Counted
 
-    monkeypatch.setattr(cl, "Buffer", counted(cl.Buffer))
-    monkeypatch.setattr(cl, "CommandQueue", counted(cl.CommandQueue))
+    for name in ("Buffer", "CommandQueue"):
+        monkeypatch.setattr(cl, name, counted(getattr(cl, name)))
     gc.collect()
     gc.disable()
-    try:
-        runtime = Runtime()
-        model = runtime.load_model(classifier(batch="N"), backends=ONLY)
-        for batch in (1, 2):
-            model.run(picture(batch))
-        call = model.bind(picture())
-        call()
-        assert len(alive) > 8
-        runtime.close()
-        assert len(alive) == 0
-        assert call.outputs.keys() == {"y"}  # it and the model are still referred to
-    finally:
-        gc.enable()
+    yield found
+    gc.enable()
+
+
+def test_closing_the_runtime_frees_buffers_and_queues_at_once(alive: weakref.WeakSet[Any]) -> None:
+    runtime = Runtime()
+    model = runtime.load_model(classifier(batch="N"), backends=ONLY)
+    for batch in (1, 2):
+        model.run(picture(batch))
+    call = model.bind(picture())
+    call()
+    assert len(alive) > 8
+    runtime.close()
+    assert len(alive) == 0
+    assert call.outputs.keys() == {"y"}  # it and the model are still referred to
+
+
+def test_loads_leave_nothing_behind(alive: weakref.WeakSet[Any]) -> None:
+    def opened() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    counts = []
+    with Runtime() as runtime:
+        for _ in range(10):
+            with runtime.load_model(classifier(), backends=ONLY) as model:
+                model.run(picture())
+            assert len(alive) == 0
+            counts.append(opened())
+    assert counts[1:] == counts[:-1]
+
+
+def test_a_worker_that_is_killed_is_replaced() -> None:
+    net = Network("isolated")
+    x = net.add_input("x", TensorInfo((2, 8)))
+    net.add_output("y", net.add_activation(x, function="ReLu"))
+    data = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)
+    with Runtime(CreationOptions(isolate=ONLY)) as runtime:
+        model = runtime.load_model(net, ONLY)
+        supervisor = runtime.registry.get("GpuAcc").supervisor  # type: ignore[attr-defined]  # it is isolated
+        np.testing.assert_array_equal(model.run({"x": data})["y"], np.maximum(data, 0))
+        os.kill(supervisor.link().pid, signal.SIGKILL)
+        with pytest.raises(WorkerLostError, match="SIGKILL"):
+            model.run({"x": data})
+        assert supervisor.wait(60)
+        np.testing.assert_array_equal(model.run({"x": data})["y"], np.maximum(data, 0))
+        assert [fault for fault in model.faults if "SIGKILL" in fault]
 
 
 @pytest.mark.parametrize("place", ["enqueue_nd_range_kernel", "enqueue_copy"])
