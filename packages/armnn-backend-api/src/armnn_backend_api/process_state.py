@@ -17,7 +17,10 @@ from typing import Any, Final
 
 from armnn_backend_api.floating_point import floating_point_environment
 
-__all__ = ["ProcessState"]
+__all__ = ["KINDS", "ProcessState", "disturbed_by", "kind_of"]
+
+KINDS: Final = ("descriptors", "environment", "signals", "threads")
+"""What a backend may say, as the capability Disturbs, that its driver disturbs."""
 
 _STREAMS: Final = ("stdin", "stdout", "stderr")
 _LC_ALL: Final = 6
@@ -50,6 +53,30 @@ _NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid_for_children", "user",
 _KEPT_PERSONALITY: Final = 0xFFFFFFFF
 _OWN_MARKS: Final = (b"__KMP_REGISTERED_LIB_",)
 """Variables by which copies of OpenMP find each other; nothing else reads them."""
+
+
+def disturbed_by(stated: object) -> list[str]:
+    """Return the kinds that a backend states as the capability Disturbs; None states none.
+
+    Raises:
+        ValueError: It states something else.
+    """
+    if stated is None:
+        return []
+    kinds = [each.strip() for each in stated.split(",")] if isinstance(stated, str) else [stated]
+    unknown = [each for each in kinds if each not in KINDS]
+    if unknown:
+        raise ValueError(
+            f"the capability Disturbs is {stated!r}: expected some of {', '.join(KINDS)}"
+        )
+    return [str(each) for each in kinds]
+
+
+def kind_of(change: str) -> str:
+    """Return the kind of a change of :class:`ProcessState`, "" of one that none may state."""
+    if change.startswith(("changes what SIG", "changes the alternate signal stack")):
+        return "signals"
+    return "environment" if change == "changes the environment variables" else ""
 
 
 class _Action(ctypes.Structure):

@@ -11,13 +11,14 @@ import pytest
 from armnn.backends import Capability, crashes
 from armnn.backends.native import NativeBackend
 from armnn.types import DataType
+from armnn_backend_api.process_state import disturbed_by
 from armnn_conformance.card import CELL, GRAPHS, REFUSED, cell_document
 from armnn_conformance.cases import all_cells, covered_layers
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import CrashError
 from armnn_conformance.checks.correctness import CaseResult
 from armnn_conformance.checks.hostile_host import check_hostile_host
-from armnn_conformance.checks.quiet import check_quiet, disturbed_by
+from armnn_conformance.checks.quiet import check_quiet
 from armnn_conformance.graphs.families import ALL_FAMILIES
 from armnn_conformance.hostile.tricks import TRICKS
 from armnn_conformance.running import NonconformityError
@@ -231,9 +232,9 @@ def test_the_backend_leaves_no_trace(
     run: Callable[..., Any], subject: Subject, request: pytest.FixtureRequest
 ) -> None:
     layers = run("layers_with_a_claimed_case", layers=_layers(request.config))
-    disturbed = disturbed_by(subject.backend.capabilities.get(Capability.DISTURBS))
     problem = ""
     try:
+        disturbed = disturbed_by(subject.backend.capabilities.get(Capability.DISTURBS))
         check_quiet(request.config.getoption("--armnn-backend"), layers, disturbed)
     except CrashError as error:
         crashes.remember(subject.entry, error.case, error.ending)

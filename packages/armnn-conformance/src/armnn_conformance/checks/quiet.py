@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from armnn_backend_api.process_state import ProcessState
+from armnn_backend_api.process_state import ProcessState, kind_of
 from armnn_backend_api.processes import Ending, PythonCall, run
 from armnn_conformance.cases import covered_layers
 from armnn_conformance.checks.child import CHILD_BOUNDS, CrashError
@@ -32,8 +32,6 @@ _MOST_OUTPUT = 3000
 """Characters of what the interpreter wrote that are shown: the stack of a crash fits."""
 _TOLERATED = "changes the alternate signal stack"
 """OpenVINO's runtime sets one where there was none, as the registers of AMX need more room."""
-KINDS = ("descriptors", "environment", "signals", "threads")
-"""What a backend may say that its driver disturbs."""
 _OWN_TASKS = Path("/proc/self/task")
 _OWN_DESCRIPTORS = Path("/proc/self/fd")
 
@@ -46,7 +44,7 @@ def check_quiet(
     Args:
         wish: The id of the backend, or the path of its file.
         layers: The layer types of which one claimed case each is run; all if left out.
-        disturbed: Those of :data:`KINDS` that the backend says its driver disturbs.
+        disturbed: Those of ``process_state.KINDS`` that the backend says its driver disturbs.
 
     Raises:
         CrashError: The interpreter died.
@@ -63,37 +61,15 @@ def check_quiet(
             raise NonconformityError(f"the backend wrote to stdout or stderr: {_text(child)}")
         left = json.loads(report.read_text(encoding="utf-8"))
     changes = [
-        each for each in left.pop("process") if each != _TOLERATED and _kind(each) not in disturbed
+        each
+        for each in left.pop("process")
+        if each != _TOLERATED and kind_of(each) not in disturbed
     ]
     if changes:
         raise NonconformityError(f"the backend {', '.join(changes)}")
     for what, names in left.items():
         if names and what.rpartition(" ")[2] not in disturbed:
             raise NonconformityError(f"the backend left {what} after unload: {', '.join(names)}")
-
-
-def disturbed_by(stated: object) -> list[str]:
-    """Return the kinds that a backend states as the capability Disturbs.
-
-    Raises:
-        NonconformityError: It states something else.
-    """
-    if stated is None:
-        return []
-    kinds = [each.strip() for each in stated.split(",")] if isinstance(stated, str) else [stated]
-    unknown = [each for each in kinds if each not in KINDS]
-    if unknown:
-        raise NonconformityError(
-            f"the capability Disturbs is {stated!r}: expected some of {', '.join(KINDS)}"
-        )
-    return [str(each) for each in kinds]
-
-
-def _kind(change: str) -> str:
-    """Return the kind of a change, "" of one that no backend may state."""
-    if change.startswith("changes what SIG"):
-        return "signals"
-    return "environment" if change == "changes the environment variables" else ""
 
 
 def observe(wish: str, report: str, layers: Iterable[str]) -> None:

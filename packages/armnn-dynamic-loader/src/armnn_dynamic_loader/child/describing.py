@@ -9,7 +9,14 @@ from typing import Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import UnmappedError, read_memory
-from armnn_backend_api.names import ASYNC_EXECUTION, DEVICE_MEMORY, SHARED_MEMORY
+from armnn_backend_api.names import (
+    ASYNC_EXECUTION,
+    DEVICE_MEMORY,
+    PLACED_DEVICE_MEMORY,
+    SHARED_MEMORY,
+    STREAMS,
+)
+from armnn_backend_api.process_state import disturbed_by
 from armnn_backend_api.structs import MESSAGE_LIMIT, copied, end_of, new_error
 from armnn_dynamic_loader.child.calls import DefectError
 
@@ -18,6 +25,8 @@ _EXTENSIONS: Final = {
     ASYNC_EXECUTION: abi.Async,
     SHARED_MEMORY: abi.Memory,
     DEVICE_MEMORY: abi.DeviceMemory,
+    PLACED_DEVICE_MEMORY: abi.DeviceMemory2,
+    STREAMS: abi.Streams,
 }
 _MADE_UP_EXTENSION: Final = "armnn.probe.made_up/1"
 _EVENTS: Final = (abi.BEFORE_LOAD, abi.AFTER_LOAD, abi.BEFORE_UNLOAD, abi.AFTER_UNLOAD)
@@ -43,6 +52,22 @@ def describe(table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
             _answers(table.network_event, backend, event, _NETWORK)
 
 
+def stated_disturbances(table: abi.BackendApi, backend: ctypes.c_void_p) -> list[str]:
+    """Return what the backend says, as the capability Disturbs, that its driver disturbs.
+
+    Raises:
+        DefectError: That is not one of what a backend may say.
+    """
+    try:
+        options = _read_capabilities(table, backend)
+    except UnmappedError as error:
+        raise DefectError(f"points to memory that is not there: {error}") from None
+    try:
+        return disturbed_by(options.get("Disturbs"))
+    except ValueError as error:
+        raise DefectError(f"has a defect: {error}") from None
+
+
 def _read_devices(table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
     pointers, count = ctypes.c_void_p(), ctypes.c_uint64()
     devices: Any = ctypes.cast(ctypes.byref(pointers), _type_of(table.devices, 1))
@@ -64,20 +89,22 @@ def _read_devices(table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
         _read_options(ctypes.cast(device.info, ctypes.c_void_p).value, device.num_info)
 
 
-def _read_capabilities(table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
+def _read_capabilities(table: abi.BackendApi, backend: ctypes.c_void_p) -> dict[str, str]:
     rows, count = ctypes.c_void_p(), ctypes.c_uint64()
     options: Any = ctypes.cast(ctypes.byref(rows), _type_of(table.capabilities, 1))
     if bool(table.capabilities) and _answers(table.capabilities, backend, options, count):
-        _read_options(rows.value, count.value)
+        return _read_options(rows.value, count.value)
+    return {}
 
 
-def _read_options(address: int | None, count: int) -> None:
+def _read_options(address: int | None, count: int) -> dict[str, str]:
     _check_count(address, count, "options")
     size = ctypes.sizeof(abi.Option)
+    found = {}
     for index in range(count):
         row = abi.Option.from_buffer_copy(read_memory((address or 0) + index * size, size))
-        _read_text(row.key)
-        _read_text(row.value)
+        found[_read_text(row.key)] = _read_text(row.value)
+    return found
 
 
 def _read_extensions(table: abi.BackendApi) -> None:
@@ -115,9 +142,10 @@ def _check_count(address: int | None, count: int, what: str) -> None:
         raise DefectError(f"lists {count} {what} at NULL")
 
 
-def _read_text(text: abi.String) -> None:
-    if text.size and text.data:
-        read_memory(text.data, min(text.size, MESSAGE_LIMIT))
+def _read_text(text: abi.String) -> str:
+    if not text.size or not text.data:
+        return ""
+    return read_memory(text.data, min(text.size, MESSAGE_LIMIT)).decode(errors="replace")
 
 
 def _type_of(function: Any, argument: int) -> Any:

@@ -25,7 +25,7 @@ from armnn_dynamic_loader.child.calls import (
     left_running,
     running_threads,
 )
-from armnn_dynamic_loader.child.describing import describe
+from armnn_dynamic_loader.child.describing import describe, stated_disturbances
 from armnn_dynamic_loader.child.executing import ComputedLayer
 from armnn_dynamic_loader.child.graphs import ProbeGraph, supports_of
 from armnn_dynamic_loader.child.host import ProbingHost
@@ -102,6 +102,7 @@ class Probe:
         backend = ctypes.c_void_p()
         self._calls.call(table.create, self._host.table, None, 0, backend)
         self._calls.check_made("create", backend)
+        self._calls.allow(stated_disturbances(table, backend))
         self._calls.enter("describe")
         describe(table, backend)
         device = DeviceMemory.needed_by(table, backend, self._call_of_device)
