@@ -17,7 +17,7 @@ OPTION = re.compile(
 )
 SOURCES = {
     "CpuAcc": "armnn-backend-neon/cpp/abi/options.cpp",
-    "GpuAcc": "armnn-backend-cl/src/armnn_backend_cl/backend.py",
+    "GpuAcc": "armnn-backend-cl/src/armnn_backend_cl/options.py",
     "OpenVino": "armnn-backend-openvino/src/armnn_backend_openvino/devices.py",
     "OnnxRuntime": "armnn-backend-onnxruntime/src/armnn_backend_onnxruntime/sessions.py",
 }

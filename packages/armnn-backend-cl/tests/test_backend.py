@@ -379,7 +379,26 @@ def test_no_driver_is_a_reason(monkeypatch: pytest.MonkeyPatch, no_devices: None
         ({"Device": "quantum"}, "there is no OpenCL device 'quantum': expected an index, gpu, cpu"),
         ({"Device": 99}, "there is no OpenCL device 99"),
         ({"Device": True}, "the option Device of backend 'GpuAcc' is True: expected an index or"),
-        ({"Devices": 0}, "does not know the option 'Devices' of a runtime: expected Device"),
+        (
+            {"Devices": 0},
+            "does not know the option 'Devices' of a runtime: expected Device or Kernel",
+        ),
+        (
+            {"KernelProfilingEnabled": 1},
+            "KernelProfilingEnabled of backend 'GpuAcc' is 1: expected t",
+        ),
+        (
+            {"FastMathEnabled": True},
+            "option 'FastMathEnabled' of a runtime, as it is one of a model",
+        ),
+        (
+            {"TuningLevel": 2},
+            "'TuningLevel' of a runtime, as work items are in groups of one size on",
+        ),
+        (
+            {"TuningFile": "x"},
+            "'TuningFile' of a runtime, as work items are in groups of one size on",
+        ),
     ],
 )
 def test_wrong_options_are_told(option: dict[str, Any], words: str) -> None:
@@ -400,6 +419,8 @@ def test_a_record_names_device_and_driver() -> None:
         stated = model.record().document["backends"]["GpuAcc"]["capabilities"]
     device = open_device().device
     assert device.name.strip() in stated["Device"]
+    assert stated["Platform"].startswith(device.platform.name.strip())
+    assert stated["Extensions"].split() == device.extensions.split()
     assert stated["Driver"] == f"{device.driver_version.strip()}, {device.version.strip()}"
 
 

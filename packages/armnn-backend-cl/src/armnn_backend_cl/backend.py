@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, cast
+from typing import ClassVar, cast
 
 from armnn.backends import (
     SUPPORTED,
@@ -22,7 +22,7 @@ from armnn.backends import (
     TensorHandleFactories,
     Workload,
 )
-from armnn.errors import BackendError, InvalidArgumentError
+from armnn.errors import BackendError
 from armnn.graph import Layer
 from armnn.types import DataLayout
 from armnn_backend_cl.device import Device, Queue, open_device
@@ -30,17 +30,16 @@ from armnn_backend_cl.fusion import Compiled, parts_of, substituted
 from armnn_backend_cl.launches import LaunchingWorkload, Refused
 from armnn_backend_cl.layers import WrongLayout, launches_of
 from armnn_backend_cl.memory import DeviceMemory
+from armnn_backend_cl.options import GpuAccModel, RuntimeOptions, runtime_options
 from armnn_backend_cl.profiling import DeviceTimes
-
-DEVICE: Final = "Device"
-"""The option of a runtime that says which device it uses."""
 
 
 class GpuAccBackend(Backend):
     """Runs layers as kernels of an OpenCL device.
 
-    Option of a runtime: ``Device``, an index, "gpu", "cpu", "accelerator" or a part of a name; the
-    first GPU by default.
+    Options of a runtime: ``Device``, an index, "gpu", "cpu", "accelerator" or a part of a name, the
+    first GPU by default; ``KernelProfilingEnabled``, without which profiles have no kernels. Of a
+    model: ``FastMathEnabled``, ``SaveCachedNetwork`` and ``CachedNetworkFilePath``.
     """
 
     id: ClassVar[str] = "GpuAcc"
@@ -48,6 +47,7 @@ class GpuAccBackend(Backend):
 
     def __init__(self) -> None:
         self._chosen: Device | None = None
+        self._options = RuntimeOptions()
 
     @property
     def device(self) -> Device:
@@ -64,7 +64,7 @@ class GpuAccBackend(Backend):
     def capabilities(self) -> Mapping[str, OptionValue]:
         """What the backend can do, and the device and its driver, once one is open."""
         chosen = self._chosen
-        opened = {} if chosen is None else {"Device": chosen.name, "Driver": chosen.driver}
+        opened = {} if chosen is None else chosen.facts
         return {
             **opened,
             "NonConstWeights": False,
@@ -75,7 +75,7 @@ class GpuAccBackend(Backend):
             "ExternallyManagedMemory": False,
             "MultiAxisPacking": True,
             "SingleAxisPacking": True,
-            "HasFp16": False,
+            "HasFp16": True,
             "PropagatesNaN": True,
             "KeepsExtremes": False,
             "Disturbs": "descriptors, environment, signals, threads",  # PoCL and pyopencl do
@@ -88,20 +88,17 @@ class GpuAccBackend(Backend):
             BackendUnavailableError: There is no driver or device.
             InvalidArgumentError: There is no such device or option.
         """
-        given = dict(options.backend_options.get(self.id, {}))
-        wanted = given.pop(DEVICE, "")
-        if given:
-            raise InvalidArgumentError(
-                f"backend {self.id!r} does not know the option {min(given)!r} of a runtime: "
-                f"expected {DEVICE}"
-            )
-        if isinstance(wanted, bool) or not isinstance(wanted, (int, str)):
-            raise InvalidArgumentError(
-                f"the option {DEVICE} of backend {self.id!r} is {wanted!r}: expected an index or a "
-                "text"
-            )
-        self._chosen = open_device(wanted)
+        self._options = runtime_options(options.backend_options.get(self.id, {}))
+        self._chosen = open_device(self._options.device)
         return BackendContext()
+
+    def create_model_context(self, options: Mapping[str, OptionValue]) -> GpuAccModel:
+        """Check the options of a network.
+
+        Raises:
+            InvalidArgumentError: One is not known, or of a wrong type, or its file cannot be used.
+        """
+        return GpuAccModel(options)
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Return whether a layer has kernels, or why not."""
@@ -141,9 +138,9 @@ class GpuAccBackend(Backend):
                 raise BackendError(f"layer {layer.name!r} ({layer.type}): {reason}") from None
         return LaunchingWorkload(self.device, launches, model, (layer.name, kind))
 
-    def create_profiling_context(self, sink: ProfilingSink) -> DeviceTimes:
+    def create_profiling_context(self, sink: ProfilingSink) -> DeviceTimes | None:
         """Return what reports the kernels of a run, with the times of the device."""
-        return DeviceTimes(sink, self.id)
+        return DeviceTimes(sink, self.id) if self._options.has_kernel_times else None
 
     def create_memory_manager(self) -> MemoryManager:
         """Return the queue of an execution context."""

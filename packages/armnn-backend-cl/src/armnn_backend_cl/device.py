@@ -11,6 +11,7 @@ import warnings
 from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 import numpy as np
 import pyopencl as cl
@@ -22,10 +23,11 @@ from armnn.errors import (
     ExecutionError,
     InvalidArgumentError,
 )
+from armnn_backend_cl.cached_file import CachedFile
 from armnn_backend_cl.profiling import times_of_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from armnn_backend_cl.profiling import DeviceTimes
 
@@ -64,7 +66,7 @@ class Device:
         self.device = device
         self.context = cl.Context([device])
         self.alignment = max(int(device.mem_base_addr_align) // 8, 64)
-        self._programs: dict[str, Program] = {}
+        self._programs: dict[tuple[str, bool], Program] = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -78,21 +80,38 @@ class Device:
         """The version of the driver, and of the OpenCL that the device has."""
         return f"{self.device.driver_version.strip()}, {self.device.version.strip()}"
 
-    def program(self, source: str, blobs: BlobStore | None = None) -> Program:
+    @property
+    def facts(self) -> dict[str, str]:
+        """What `armnn doctor` and records of execution show."""
+        platform = self.device.platform
+        return {
+            "Platform": f"{platform.name.strip()}, {platform.version.strip()}",
+            "Device": self.name,
+            "Driver": self.driver,
+            "Extensions": self.device.extensions.strip(),
+        }
+
+    def program(
+        self, source: str, blobs: BlobStore | None = None, has_fast_math: bool = False
+    ) -> Program:
         """Return a program, which is built once, or kept by an earlier process.
 
         Args:
             source: Its text.
             blobs: Where programs are kept.
+            has_fast_math: Whether the compiler may round otherwise than IEEE 754.
 
         Raises:
             ExecutionError: The driver does not build the program, or the process was forked.
         """
         self.check_process()
         with self._lock:
-            program = self._programs.get(source)
+            key = source, has_fast_math
+            program = self._programs.get(key)
             if program is None:
-                program = self._programs[source] = Program(self, source, blobs)
+                program = self._programs[key] = Program(self, source, blobs, has_fast_math)
+            elif isinstance(blobs, CachedFile):
+                program.keep_in(blobs)
         return program
 
     def failure(self, code: int, text: str) -> ExecutionError:
@@ -129,12 +148,18 @@ class Program:
     Drivers finish a kernel when it runs for the first time, so a binary is kept after that.
     """
 
-    def __init__(self, device: Device, source: str, blobs: BlobStore | None) -> None:
-        self._device, self._blobs = device, blobs
+    def __init__(
+        self, device: Device, source: str, blobs: BlobStore | None, has_fast_math: bool
+    ) -> None:
+        self._device = device
+        self._stores: WeakSet[BlobStore] = WeakSet([] if blobs is None else [blobs])
+        self._options = (*_OPTIONS, *(_FAST_MATH if has_fast_math else ()))
         self._warm: set[str] = set()
         self._lock = threading.Lock()
         digest = sha256(source.encode()).hexdigest()
-        self._key = f"{_FORMAT} of {device.name}, {device.driver}: {' '.join(_OPTIONS)}, {digest}"
+        self._key = (
+            f"{_FORMAT} of {device.name}, {device.driver}: {' '.join(self._options)}, {digest}"
+        )
         kept = None if blobs is None else blobs.get(self._key)
         if kept is not None and kept.startswith(_FAILED):
             reason = kept.removeprefix(_FAILED).decode(errors="replace")
@@ -158,10 +183,21 @@ class Program:
             if self._warm.issuperset(names):
                 return
             self._warm.update(names)
-            if self._blobs is not None:
-                binary: bytes = self._built.get_info(cl.program_info.BINARIES)[0]  # type: ignore[index]  # typed as object
-                head = ",".join(sorted(self._warm)).encode()
-                self._blobs.put(self._key, _BUILT + head + b"\0" + binary)
+            self._put(self._stores)
+
+    def keep_in(self, file: CachedFile) -> None:
+        """Keep the binary in the file of another network that has the program, too."""
+        with self._lock:
+            self._stores.add(file)
+            if self._warm:
+                self._put([file])
+
+    def _put(self, stores: Collection[BlobStore]) -> None:
+        if stores:
+            binary: bytes = self._built.get_info(cl.program_info.BINARIES)[0]  # type: ignore[index]  # typed as object
+            head = ",".join(sorted(self._warm)).encode()
+            for store in stores:
+                store.put(self._key, _BUILT + head + b"\0" + binary)
 
     def _restored(self, kept: bytes | None) -> cl.Program | None:
         """Return the program of a kept binary, None if the driver does not take it."""
@@ -173,7 +209,7 @@ class Program:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 made = cl.Program(device.context, [device.device], [binary])
-                made.build(_OPTIONS)
+                made.build(self._options)
         except cl.Error as error:
             _log.warning("%s does not take a kept program: %s", device.name, error)
             return None
@@ -187,16 +223,18 @@ class Program:
                 warnings.simplefilter("ignore")
                 made = cl.Program(device.context, source)
                 made.get_info(cl.program_info.NUM_DEVICES)  # so pyopencl's own cache is not used
-                made.build(_OPTIONS)
+                made.build(self._options)
         except cl.Error as error:
             reason = f"the OpenCL driver of {device.name} does not build a program: {error}"
-            if self._blobs is not None and error.code == cl.status_code.BUILD_PROGRAM_FAILURE:
-                self._blobs.put(self._key, _FAILED + reason.encode())
+            if error.code == cl.status_code.BUILD_PROGRAM_FAILURE:
+                for store in self._stores:
+                    store.put(self._key, _FAILED + reason.encode())
             raise ExecutionError(reason) from error
         return made
 
 
 _OPTIONS: Final = ("-cl-std=CL1.2",)
+_FAST_MATH: Final = ("-cl-unsafe-math-optimizations",)
 _FORMAT: Final = "program 1"
 _BUILT: Final = b"built\0"
 _FAILED: Final = b"failed\0"
@@ -335,13 +373,15 @@ class Queue(MemoryManager):
         if last is not None:
             self.last = cl.enqueue_barrier(commands, [last.command])
 
-    def kernel(self, source: str, name: str, blobs: BlobStore | None) -> cl.Kernel:
+    def kernel(
+        self, source: str, name: str, blobs: BlobStore | None, has_fast_math: bool
+    ) -> cl.Kernel:
         """Return a new kernel that this queue is to run.
 
         Raises:
             ExecutionError: See :meth:`Device.program`.
         """
-        program = self.device.program(source, blobs)
+        program = self.device.program(source, blobs, has_fast_math)
         if not program.is_warm(name):
             self._cold.setdefault(program, set()).add(name)
         return program.kernel(name)

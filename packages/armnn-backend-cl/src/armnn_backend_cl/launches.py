@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 import pyopencl as cl
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.tensor import TensorInfo
+    from armnn_backend_cl.options import GpuAccModel
 
 _INT8, _FLOAT2 = cl.cltypes.int8, cl.cltypes.float2
 
@@ -126,7 +127,7 @@ class LaunchingWorkload(Workload):
         layer: tuple[str, str],
     ) -> None:
         self._layer = layer
-        self._blobs = model.blobs
+        self._model = cast("GpuAccModel", model)
         self._launches = [launch for launch in launches if launch.items]
         self._packed: dict[Weights, _Packed] = {}
         for launch in self._launches:
@@ -146,7 +147,9 @@ class LaunchingWorkload(Workload):
         for launch in self._launches:
             if launch.copies_over and _is_same(read[0], made[0]):
                 continue
-            kernel = queue.kernel(launch.source, launch.kernel, self._blobs)
+            kernel = queue.kernel(
+                launch.source, launch.kernel, self._model.programs, self._model.has_fast_math
+            )
             for place, value in enumerate(self._values(launch, read, made, queue)):
                 kernel.set_arg(place, value)
             groups = launch.items if launch.groups else -(-launch.items // GROUP)
