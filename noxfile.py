@@ -447,6 +447,43 @@ def generation(session: nox.Session) -> None:
     _run(session, "benchmarks/generation/decode.py", folder, *session.posargs)
 
 
+@nox.session(requires=["build"], default=False)
+def gpu_pocl(session: nox.Session) -> None:
+    """Run GpuAcc's tests and the whole kit on PoCL."""
+    _gpu(session, "gpu", {})
+
+
+@nox.session(requires=["build"], default=False)
+def gpu_intel(session: nox.Session) -> None:
+    """Run GpuAcc's tests and the kit on Intel's CPU runtime (its license: tests only)."""
+    libraries = Path(session.virtualenv.location, "lib").absolute()
+    driver = _driver(session, libraries / "libintelocl.so")
+    _gpu(session, "gpu_intel", {**driver, "LD_LIBRARY_PATH": str(libraries)})
+
+
+@nox.session(requires=["build"], default=False)
+def gpu_oclgrind(session: nox.Session) -> None:
+    """Run the kit on Oclgrind, which finds wrong accesses and races (apt install oclgrind)."""
+    found = sorted(Path("/usr").glob("lib*/**/liboclgrind-rt-icd.so"))
+    if not found:
+        session.error("there is no liboclgrind-rt-icd.so below /usr/lib: apt install oclgrind")
+    log = Path(session.create_tmp(), "oclgrind.log").absolute()
+    log.unlink(missing_ok=True)
+    checks = {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_LOG": str(log)}
+    _gpu(session, "gpu", {**_driver(session, found[0]), **checks}, "-k", "computed_rightly")
+    if log.exists() and log.stat().st_size:
+        session.error(f"Oclgrind found something: {log}")
+
+
+@nox.session(requires=["build"], default=False, allow_parallel=False)
+def gpu_speed(session: nox.Session) -> None:
+    """Measure GpuAcc on an OpenCL device; write its record and docs/gpu.md."""
+    install_wheels(
+        session, "armnn-core[onnx,ref]", "armnn-backend-cl", "armnn-backend-neon", group="gpu_speed"
+    )
+    _run(session, "benchmarks/gpu/measure.py", *session.posargs)
+
+
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the distributions that changed, with CpuAcc for this processor."""
@@ -547,6 +584,25 @@ def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **opt
     module = ["-m", ".".join(path.with_suffix("").parts)]
     how = [path] if path.parts[0] == "packages" else module
     return session.run("python", *how, *arguments, **options)
+
+
+def _driver(session: nox.Session, library: Path) -> dict[str, str]:
+    """Return the environment in which OpenCL's loader finds one driver."""
+    folder = Path(session.create_tmp(), "drivers").absolute()
+    folder.mkdir(exist_ok=True)
+    (folder / "driver.icd").write_text(f"{library}\n")
+    return {"OCL_ICD_VENDORS": str(folder)}
+
+
+def _gpu(session: nox.Session, group: str, env: dict[str, str], *arguments: str) -> None:
+    """Run GpuAcc's tests and the kit, or what arguments choose of the kit."""
+    install_wheels(
+        session, "armnn-backend-cl", "armnn-backend-ref", "armnn-conformance", group=group
+    )
+    if not arguments:
+        session.run("pytest", "packages/armnn-backend-cl/tests", env=env)
+    kit = ["--pyargs", "armnn_conformance", "--armnn-backend", "GpuAcc", *arguments]
+    session.run("pytest", *kit, *session.posargs, env={**ONE_THREAD_EACH, **env})
 
 
 def _python_of(session: nox.Session, other: str) -> str:

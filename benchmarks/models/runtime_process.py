@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.models.runtimes import LOADERS, Run
+from benchmarks.models.runtimes import GPU_LOADERS, LOADERS, Run
 
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_RUNS = 20_000
@@ -89,7 +89,7 @@ def burst(run: Run, seconds: float) -> list[float]:
 def main() -> None:
     """Load the model, then answer until stdin ends."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("runtime", choices=LOADERS)
+    parser.add_argument("runtime", choices={**LOADERS, **GPU_LOADERS})
     parser.add_argument("model", type=Path)
     parser.add_argument("inputs", type=Path)
     parser.add_argument("threads", type=int)
@@ -99,7 +99,7 @@ def main() -> None:
     with np.load(given.inputs) as stored:
         feed = {name: stored[name] for name in stored.files}
     try:
-        run = LOADERS[given.runtime](given.model, feed, given.threads, None)
+        run = {**LOADERS, **GPU_LOADERS}[given.runtime](given.model, feed, given.threads, None)
         np.savez(given.inputs.with_name(f"{os.getpid()}.npz"), *map(np.asarray, run()))
     except Exception as error:  # whatever a runtime raises: it cannot run this model
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -140,6 +140,44 @@ def load_litert(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run
     return run
 
 
+GPU_DEVICE = "BENCHMARK_GPU_DEVICE"
+"""The environment variable with the index of GpuAcc's device."""
+
+
+def load_gpuacc(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:  # noqa: ARG001  # it has none
+    """Load GpuAcc on the device of that index, with CpuRef for refused layers."""
+    import armnn
+
+    options = {"GpuAcc": {"Device": int(os.environ[GPU_DEVICE])}}
+    runtime = armnn.Runtime(armnn.CreationOptions(backend_options=options))
+    loaded = runtime.load_model(path, backends=["GpuAcc", "CpuRef"], cache_dir=cache)
+    return lambda: list(loaded.run(feed).values())
+
+
+def load_tinygrad(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:  # noqa: ARG001  # as above
+    """Load tinygrad with OpenCL as its device; a run is recorded once and replayed.
+
+    Raises:
+        ValueError: A cache is asked for.
+    """
+    if cache is not None:
+        raise ValueError("tinygrad keeps its kernels where it likes")
+    os.environ["DEV"] = "CL"  # it is read when tinygrad is imported
+    tinygrad = importlib.import_module("tinygrad")
+    runner = importlib.import_module("tinygrad.nn.onnx").OnnxRunner(path)
+    replayed = tinygrad.TinyJit(
+        lambda **inputs: [each.realize() for each in runner(inputs).values()]
+    )
+
+    def run() -> list[NDArray[Any]]:
+        inputs = {name: tinygrad.Tensor(array).realize() for name, array in feed.items()}
+        return [each.numpy() for each in replayed(**inputs)]
+
+    for _ in range(2):  # it compiles in the first run, and records the second one
+        run()
+    return run
+
+
 EXACT = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 """Else OpenVINO may compute in bfloat16, and quantise what comes to int8 weights."""
 
@@ -155,6 +193,9 @@ LOADERS: dict[str, Loader] = {
     "LiteRT": load_litert,
 }
 """By the name in the tables."""
+
+GPU_LOADERS: dict[str, Loader] = {"GpuAcc": load_gpuacc, "tinygrad": load_tinygrad}
+"""Those on a GPU, which other benchmarks leave out."""
 
 CACHING = (OURS, "onnxruntime", "OpenVINO")
 """Those that can keep something from load to load."""

@@ -191,12 +191,30 @@ def test_another_batch_builds_no_program(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(made, expected(classifier(batch=5), picture(5)), atol=1e-6)
 
 
-def test_weights_are_on_the_device_once() -> None:
-    model = armnn.load_model(classifier(batch="N"), backends=ONLY)
+def test_weights_are_on_the_device_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    allocate = cl.Buffer
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        sizes.append((made := allocate(*arguments, **named)).size)
+        return made
+
+    rng = np.random.default_rng(2)
+    weights = [rng.standard_normal(shape, np.float32) for shape in ((40, 3, 3, 64), (300, 40))]
+    net = Network("weights")
+    x = net.add_input("x", TensorInfo(("N", 8, 8, 64)))
+    y = net.add_convolution2d(x, net.add_constant(weights[0]), data_layout="NHWC")
+    y = net.add_activation(y, function="ReLu")
+    product = net.add_constant(weights[1].T)
+    net.add_output("y", net.add_batch_mat_mul(net.add_mean(y, axis=(1, 2)), product))
+    monkeypatch.setattr(cl, "Buffer", counted)
+    model = armnn.load_model(net, backends=ONLY)
     for batch in (1, 2, 3):
-        model.run(picture(batch))
+        model.run({"x": rng.standard_normal((batch, 8, 8, 64), np.float32)})
     (memory,) = (used for name, used in model.memory.items() if name.startswith("opencl"))
-    assert memory["constants"] < 100  # packed weights are not tensors of the network
+    arenas = 3 * memory["working"]  # at most: that of the largest batch, once for each
+    assert memory["constants"] == 0  # packed weights are not tensors of the network
+    assert sum(sizes) <= 1.3 * sum(each.nbytes for each in weights) + arenas
 
 
 def test_threads_make_the_same_bits() -> None:
