@@ -18,6 +18,7 @@ from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.backends import BackendContext
 from armnn.errors import (
     CancelledError,
+    ClosedError,
     DeadlineExceededError,
     MemoryImportError,
     ResourceExhaustedError,
@@ -351,10 +352,17 @@ def test_closing_a_runtime_frees_the_memory_of_a_device_at_once() -> None:
             check(model, X[:rows])
         call = model.bind({"x": X})
         call()
+        kept = runtime.load_model(layered(), ["Queued"], states={"y": "x"})
+        stream = kept.stream()
+        stream.set_states({"x": X})
+        for each in (kept, stream):
+            each.run({})
         assert QueuedBackend.device.used > used
         runtime.close()
         assert QueuedBackend.device.used == used
         assert call.inputs.keys() == {"x"}  # these are still referred to
+        with pytest.raises(ClosedError, match=r"'Queued', which was given back .* call states\(\)"):
+            stream.states()
     finally:
         gc.enable()
 

@@ -30,7 +30,7 @@ from armnn.backends.calling import call
 from armnn.backends.contract import RunControl, controlled
 from armnn.backends.memory import PlacedHandle
 from armnn.buffer import Buffer
-from armnn.errors import BackendError, InvalidArgumentError
+from armnn.errors import BackendError, ClosedError, InvalidArgumentError
 from armnn.optimizer.plan import Plan, PlannedLayer
 from armnn.runtime.closing import Closing
 from armnn.runtime.steps import (
@@ -72,7 +72,6 @@ class KeptHandle(TensorHandle):
 
     Attributes:
         factory: The id of the factory that made it.
-        tensor: The tensor, which belongs to no context; each context has a handle of its own on it.
         owner: The backend in whose queue it is written and copied.
     """
 
@@ -83,15 +82,39 @@ class KeptHandle(TensorHandle):
 
         Args:
             factory: See the attribute.
-            tensor: See there.
-            owner: See there.
+            tensor: See the property.
+            owner: See the attribute.
             ordered: The handle on it in the owner's queue.
         """
         self.info = tensor.info
         self.factory = factory
-        self.tensor = tensor
         self.owner = owner
-        self._ordered = ordered
+        self._handles: tuple[TensorHandle, TensorHandle] | None = (tensor, ordered)
+
+    def close(self) -> None:
+        """Give the memory back; what is in it is gone."""
+        self._handles = None
+
+    @property
+    def tensor(self) -> TensorHandle:
+        """The tensor, which belongs to no context; each context has a handle of its own on it.
+
+        Raises:
+            ClosedError: It was given back.
+        """
+        return self._open()[0]
+
+    @property
+    def _ordered(self) -> TensorHandle:
+        return self._open()[1]
+
+    def _open(self) -> tuple[TensorHandle, TensorHandle]:
+        if self._handles is None:
+            raise ClosedError(
+                f"the state was in memory of the backend {self.owner!r}, which was given back when "
+                "the network was unloaded: call states() before that"
+            )
+        return self._handles
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -87,6 +87,7 @@ class NetworkResources:
     Attributes:
         events: What the backends are told.
         bound: The bound calls that exist.
+        states: The states that these stand on.
         overriding: The networks in which initializers of the model's file are inputs, by their
             names.
     """
@@ -111,6 +112,7 @@ class NetworkResources:
         """
         self.events = events
         self.bound: WeakSet[BoundCall] = WeakSet()
+        self.states: WeakSet[StateMemory] = WeakSet()
         self.overriding: dict[str, LoadedNetwork] = {}
         self._plans = plans
         self._importing = importing
@@ -152,6 +154,8 @@ class NetworkResources:
         first = self._plans.gate.close()
         for call in tuple(self.bound):
             closing.step(call.close)
+        for memory in tuple(self.states):
+            closing.step(memory.close)
         if self._importing is not None:
             closing.step(self._importing.close)
         closing.step(self._plans.close, self._owns_graph)
@@ -1038,6 +1042,7 @@ class LoadedNetwork:
             call = binder.bind(inputs, targets, pairs, memory)
             self._copies.update(call.copies)
             self.resources.bound.add(call)
+            self.resources.states.add(call.memory)
             if FIRST_RUN not in self.load_times:
                 call.count_first(_weakly(self._counted) if is_kept else self._counted)
             return call

@@ -401,6 +401,14 @@ class StateMemory:
             if kept:
                 self.managers = managers
 
+    def close(self) -> None:
+        """Give the memory of backends back; the states there are gone."""
+        for side in self.sides:
+            for state in side.values():
+                if isinstance(state, KeptHandle):
+                    state.close()
+        self.managers = None
+
     def fetch(self, name: str) -> NDArray[Any]:
         """Return the array of a state, or a copy of one that is in another memory."""
         return self._content(self.read[name])

@@ -80,6 +80,7 @@ class BoundCall(Closable):
         copied: The inputs and outputs that each call copies, as their backends cannot use the
             memory itself.
         copies: Why it copies each of them.
+        memory: The states, which other calls may share.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class BoundCall(Closable):
         self.copies = dict(copies)
         self._title = title
         self.rows = rows
-        self._memory = memory
+        self.memory = memory
         self._copied_bytes = memory.bytes_of(rows, copies)
         self._after = after
         self._take, self._give = memory.lock.acquire, memory.lock.release
@@ -158,7 +159,7 @@ class BoundCall(Closable):
         if not self._take(False):  # by position: it is called each time
             raise self._busy()
         try:
-            memory = self._begun() if self.rows else self._memory
+            memory = self._begun() if self.rows else self.memory
             self._runs[memory.side]()
             memory.side = memory.other[memory.side]
             if self._copied_bytes:
@@ -184,7 +185,7 @@ class BoundCall(Closable):
         """
         if not self._take(False):
             raise self._busy()
-        submit = self._turns[self._memory.side].submit
+        submit = self._turns[self.memory.side].submit
         try:
             deadline = deadline_of(timeout)
             if self._is_closed:
@@ -210,11 +211,11 @@ class BoundCall(Closable):
         They are by input. Others follow after each call; what is written into these counts for
         the next one.
         """
-        return self._memory.shown()
+        return self.memory.shown()
 
     def reset(self) -> None:
         """Let the states begin anew."""
-        self._memory.reset()
+        self.memory.reset()
 
     def close(self) -> None:
         """Give the working memory back; wait for a running call.
@@ -227,7 +228,7 @@ class BoundCall(Closable):
         task = self._task()
         if task is not None:
             task.close()
-        with self._memory.lock:
+        with self.memory.lock:
             self._refuse_runs()
         self._give_back()
 
@@ -274,7 +275,7 @@ class BoundCall(Closable):
         Args:
             control: What the caller limits or watches.
         """
-        memory = self._begun() if self.rows else self._memory
+        memory = self._begun() if self.rows else self.memory
         limited = None if control is None else self._turns[memory.side].limited
         if control is None or limited is None:
             self._runs[memory.side]()
@@ -288,12 +289,12 @@ class BoundCall(Closable):
 
     def _begun(self) -> StateMemory:
         """Return the states, ready for the rows of this call."""
-        if self._renew is not None and not self._is_closed and not self._memory.has_room(self.rows):
+        if self._renew is not None and not self._is_closed and not self.memory.has_room(self.rows):
             fresh = self._renew(self)
             if fresh is not None:
                 self._take_over(fresh)
-        self._memory.begin(self.rows)
-        return self._memory
+        self.memory.begin(self.rows)
+        return self.memory
 
     def _take_over(self, fresh: BoundCall) -> None:
         """Have the states and contexts of another call on the same arrays."""
@@ -301,16 +302,16 @@ class BoundCall(Closable):
             context.close()
         fresh._finalizer.detach()
         self._contexts[:] = fresh._contexts  # which the finalizer closes
-        self._memory, self._turns, self._runs = fresh._memory, fresh._turns, fresh._runs
+        self.memory, self._turns, self._runs = fresh.memory, fresh._turns, fresh._runs
         self.outputs = fresh.outputs
 
     def _end_submitted(self, success: bool) -> None:
         """Take note that the backend has ended a run."""
         try:
             if success:
-                self._memory.side = self._memory.other[self._memory.side]
+                self.memory.side = self.memory.other[self.memory.side]
                 if self._copied_bytes:
-                    self._memory.end(self.rows, self._copied_bytes)
+                    self.memory.end(self.rows, self._copied_bytes)
                 if self._after is not None:
                     self._after()
         finally:
