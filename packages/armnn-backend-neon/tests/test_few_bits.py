@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import armnn
-from armnn import Network
+from armnn import DataType, Network, TensorInfo
+from armnn.errors import ExecutionError
 from armnn.layers.matmul import MatMulNBitsDescriptor
+from armnn.layers.quantizing import DequantizeBlocksDescriptor
 from armnn.tensor import info_of
 
 Array = NDArray[Any]
@@ -174,3 +177,42 @@ def test_other_blocks_are_refused(block_size: int, message: str) -> None:
     right = weights(4, 64, 4, block_size, "none", False)[0]
     with pytest.raises(armnn.ArmnnError, match=message):
         multiply(np.ones((1, 64), np.float32), right, None, bits=4, block_size=block_size)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("points", ["none", "packed", "real"])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_a_table_that_is_also_multiplied_is_there_once(
+    bits: int, points: str, tied: bool, tmp_path: Path
+) -> None:
+    columns, size, block_size = 301, 160, 32
+    held, real = weights(columns, size, bits, block_size, points, is_whole=True)
+    network = Network()
+    indices = network.add_input("indices", TensorInfo((2, 3), DataType.SIGNED64))
+    given = network.add_input("x", TensorInfo((1, size)))
+    right = [None if each is None else network.add_constant(each) for each in held]
+    table = right if tied else [None if a is None else network.add_constant(a.copy()) for a in held]
+    rows = [None if each is None else network.add_gather(each, indices, axis=0) for each in table]
+    form = {"bits": bits, "block_size": block_size}
+    floats = DequantizeBlocksDescriptor(**form, size=size)
+    network.add_output("rows", network.add("DequantizeBlocks", rows, floats).output)
+    product = MatMulNBitsDescriptor(**form)
+    network.add_output("y", network.add("MatMulNBits", [given, *right], product).output)
+    at = np.array([[0, 300, -1], [15, 16, 7]])
+    x = np.random.default_rng(3).standard_normal((1, size), np.float32)
+    file = tmp_path / "tied.armnn-prepared"
+    with armnn.Runtime() as runtime:
+        model = runtime.load_model(network, ["CpuAcc"])
+        made = model.run({"indices": at, "x": x})
+        np.testing.assert_allclose(made["rows"], real[at], rtol=1e-6)
+        expected = x @ real.T
+        assert np.abs(made["y"] - expected).max() < EXACT * np.abs(expected).max()
+        for wrong in (columns, -columns - 1):
+            with pytest.raises(ExecutionError, match=f"the index {wrong} is outside of an axis"):
+                model.run({"indices": np.full((2, 3), wrong), "x": x})
+        runtime.compile_network(network, file, ["CpuAcc"])
+        again = runtime.load_model(file).run({"indices": at, "x": x})
+        for name, array in made.items():
+            np.testing.assert_array_equal(again[name], array)
+    once = sum(each.nbytes for each in held if each is not None)
+    assert (file.stat().st_size < 1.5 * once + 12_000) == tied

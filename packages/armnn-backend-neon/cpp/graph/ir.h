@@ -127,9 +127,37 @@ struct OutputMatrices {
   int64_t row_step;
 };
 
+/* Rows of numbers of 2, 4 or 8 bits, from the lowest bits of a byte on. */
+struct FewBits {
+  int32_t bits;
+  int64_t block_size; /* numbers that share a scale; the last block may have fewer */
+  int64_t size; /* of a row */
+  int64_t row_bytes = 0; /* that are given */
+
+  int64_t blocks() const { return ratio_up(size, block_size); }
+  int64_t packed_bytes(int64_t count) const { return ratio_up(count * bits, 8); }
+  int32_t number(const uint8_t *row, int64_t k) const {
+    return row[k * bits / 8] >> (k * bits % 8) & ((1 << bits) - 1);
+  }
+};
+
+/* The rows of its first input, so many, that the second one names. */
+struct GatheredRows {
+  int64_t size;
+};
+/* Its inputs (numbers, scales, zero points or kNone) as floats. */
+struct FewBitsAsFloats {
+  FewBits form;
+};
+/* The product of its first input and the further ones: weights, scales, zero points or kNone. */
+struct FewBitsProduct {
+  FewBits form;
+  int64_t columns;
+};
+
 /* What an operation computes; an Elementwise is a function of float32, a CopyBox a permutation of axes. */
-using Description =
-    std::variant<std::monostate, Elementwise, BinaryArithmetic, Conversion, ByteFunction, Int8Arithmetic, CopyBox>;
+using Description = std::variant<std::monostate, Elementwise, BinaryArithmetic, Conversion, ByteFunction,
+                                 Int8Arithmetic, CopyBox, GatheredRows, FewBitsAsFloats, FewBitsProduct>;
 
 /* Slots for what an operation can do with what it computes before it stores it. nullptr: it has no such
  * slot, or what fills another one comes later.

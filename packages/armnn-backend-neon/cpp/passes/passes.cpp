@@ -4,6 +4,7 @@
 namespace cpuacc {
 
 void run_passes(Graph &graph, const Kernels &kernels, bool in_bfloat16) {
+  read_tied_tables(graph);
   fuse(graph, kernels);
   compute_in_float16(graph, kernels);
   chain(graph);

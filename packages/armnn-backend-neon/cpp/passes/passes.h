@@ -11,6 +11,8 @@ void run_passes(Graph &graph, const Kernels &kernels, bool in_bfloat16);
 
 /* Removes operations whose outputs have no reader. */
 void drop_unread(Graph &graph);
+/* Lets embeddings read the packed weights of a product that has the same ones. */
+void read_tied_tables(Graph &graph);
 /* Lets operations take over the ones that follow them. */
 void fuse(Graph &graph, const Kernels &kernels);
 /* Computes in Float16 what is rounded to it anyway, at a level that can. */

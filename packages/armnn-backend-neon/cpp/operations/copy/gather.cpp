@@ -7,34 +7,10 @@
 #include <string>
 
 #include "costs/costs.h"
+#include "operations/copy/indices.h"
 
 namespace cpuacc {
 namespace {
-
-/* Integers that only a run knows. */
-class Indices {
- public:
-  Indices(const Frame &frame, TensorId id, bool is_wide)
-      : memory_(frame.in<std::byte>(id)), is_wide_(is_wide) {}
-
-  int64_t operator[](int64_t i) const {
-    return is_wide_ ? reinterpret_cast<const int64_t *>(memory_)[i]
-                    : reinterpret_cast<const int32_t *>(memory_)[i];
-  }
-  /* The same, counted from the end if negative. Throws std::out_of_range. */
-  int64_t place(int64_t i, int64_t size) const {
-    const int64_t given = (*this)[i];
-    if (given < -size || given >= size) {
-      throw std::out_of_range("the index " + std::to_string(given) + " is outside of an axis of " +
-                              std::to_string(size) + " elements");
-    }
-    return given < 0 ? given + size : given;
-  }
-
- private:
-  const std::byte *memory_;
-  bool is_wide_;
-};
 
 /* [outer, size, inner bytes] with indices -> [outer, indices, inner bytes]. */
 class Gather final : public Operation {
@@ -62,6 +38,8 @@ class Gather final : public Operation {
                   static_cast<size_t>(inner_bytes_));
     });
   }
+
+  Description describe() const override { return outer_ == 1 ? Description{GatheredRows{size_}} : Description{}; }
 
  private:
   int64_t outer_;
