@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 
+import armnn
 from armnn_backend_neon.backend import LIBRARY
 
 
@@ -66,3 +67,14 @@ def test_a_byte_of_the_weights_and_of_the_library_is_named(folder: Path) -> None
     assert verified.returncode == 1, verified.stderr
     items = [line.partition(":")[0] for line in verified.stdout.splitlines()]
     assert items[:-1] == ["model.files.w.bin", f"backends.CpuAcc.files.{library}"]
+
+
+def test_a_worker_tells_the_devices_of_its_backend(folder: Path) -> None:
+    here, there = (
+        armnn.load_model(folder / "model.onnx", [name]).record().document["backends"][name]
+        for name in ("CpuAcc", "isolated:CpuAcc")
+    )
+    assert here["devices"]
+    assert there["devices"] == here["devices"]
+    in_python = armnn.load_model(folder / "model.onnx", ["isolated:CpuRef"]).record()
+    assert in_python.document["backends"]["isolated:CpuRef"]["devices"] == {}

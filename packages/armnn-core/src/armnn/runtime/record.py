@@ -15,6 +15,7 @@ import sys
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from csv import reader
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -34,16 +35,15 @@ from armnn._files import file_sha256, write_whole
 from armnn.arguments import path as checked_path
 from armnn.backends.calling import call
 from armnn.backends.capi.backend import NativeBackend
-from armnn.backends.capi.contexts import NativeDevice
 from armnn.backends.capi.library import NativeLibrary
 from armnn.backends.contract import Backend
 from armnn.backends.loading import BackendEntry, BackendState
 from armnn.backends.options import CreationOptions
 from armnn.backends.python_operators import OperatorBackend
 from armnn.backends.registry import BackendRegistry
-from armnn.backends.selection import ELSEWHERE, honoured_variables
+from armnn.backends.selection import ELSEWHERE, any_placed, honoured_variables
 from armnn.backends.sources import installed_sources
-from armnn.errors import InvalidArgumentError
+from armnn.errors import InvalidArgumentError, WorkerLostError
 from armnn.optimizer.options import OptimizerOptions
 from armnn.parsing import format_of, installed_parsers
 from armnn.processor import described_processor, processor_revision
@@ -492,25 +492,26 @@ def _answers(backend: Backend, rank: int) -> dict[str, Any]:
     Raises:
         NativeLoadError: Its library's file is another than the one that is loaded.
     """
-    devices: tuple[NativeDevice, ...] = ()
-    if isinstance(backend, NativeBackend):
-        NativeLibrary.open(backend.library.path)  # which refuses a file that has changed since
-        devices = backend.devices()
     return {
         "rank": rank,
         "api_version": str(backend.api_version),
         "capabilities": encoded(dict(call(backend.id, backend, "capabilities"))),
-        "devices": {
-            each.id: {
-                "name": each.name,
-                "kind": each.kind,
-                "memory_bytes": each.memory_bytes,
-                "fingerprint": each.fingerprint,
-                "info": encoded(dict(each.info)),
-            }
-            for each in devices
-        },
+        "devices": encoded(_devices(backend)),
     }
+
+
+def _devices(backend: Backend) -> dict[str, Any]:
+    """Return what a backend in C says of its devices, by id, here or in a worker."""
+    if isinstance(backend, NativeBackend):
+        NativeLibrary.open(backend.library.path)  # which refuses a file that has changed since
+        return {each.id: each.as_dict() for each in backend.devices()}
+    if any_placed():
+        from armnn.backends.worker.proxy import IsolatedBackend  # late: few isolate any
+
+        if isinstance(backend, IsolatedBackend):
+            with suppress(WorkerLostError):  # the record has the fault
+                return backend.devices()
+    return {}
 
 
 def _described(entry: BackendEntry | None, code: Mapping[str, _Code]) -> dict[str, Any]:

@@ -144,6 +144,16 @@ class NativeDevice:
     info: Mapping[str, OptionValue]
     address: int
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return what it is, without its id, as JSON can hold it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "memory_bytes": self.memory_bytes,
+            "fingerprint": self.fingerprint,
+            "info": dict(self.info),
+        }
+
 
 class NativeModelContext(ModelContext):
     """The options of one network for a native backend.

@@ -93,11 +93,30 @@ class IsolatedBackend(NetworkBackend):
             }
         except ProtocolError as error:
             raise link.malformed(error, "describe") from error
+        self._has_devices = found.get("has_devices") is True
         vars(self).update(id=backend_id, api_version=version)
 
     def end_worker(self) -> None:
         """End the worker; a later call starts one again."""
         self.supervisor.close()
+
+    def devices(self) -> dict[str, dict[str, Any]]:
+        """Return what ``NativeDevice.as_dict`` says of its devices, by id, best first.
+
+        Of a backend in Python there are none.
+
+        Raises:
+            ArmnnError: It failed to tell, or the worker was lost.
+        """
+        if not self._has_devices:
+            return {}
+        link = self.supervisor.link()
+        found = link.request({"do": "devices"}).document
+        try:
+            rows = protocol.mapping(found.get("devices")).items()
+            return {protocol.text(name): _device(protocol.mapping(row)) for name, row in rows}
+        except ProtocolError as error:
+            raise link.malformed(error, "devices") from error
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
@@ -328,6 +347,16 @@ def _own(model: ModelContext) -> IsolatedModelContext:
 
 def _size(info: Any) -> int | None:
     return info.size_bytes if info.is_static else None
+
+
+def _device(row: Mapping[str, object]) -> dict[str, Any]:
+    texts = {name: protocol.text(row.get(name)) for name in ("name", "kind", "fingerprint")}
+    info = protocol.mapping(row.get("info"))
+    return {
+        **texts,
+        "memory_bytes": protocol.whole(row.get("memory_bytes")),
+        "info": {protocol.text(name): _option(value) for name, value in info.items()},
+    }
 
 
 def _option(value: object) -> OptionValue:

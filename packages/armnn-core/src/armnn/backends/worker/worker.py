@@ -182,8 +182,14 @@ class Served:
                 "api_version": [version.major, version.minor],
                 "score": score,
                 "capabilities": found,
+                "has_devices": isinstance(backend, NativeBackend),
             }
         )
+
+    def devices(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
+        """Return what a backend in C says of its devices."""
+        found = self.backend.devices() if isinstance(self.backend, NativeBackend) else ()
+        return Answer({"devices": {each.id: each.as_dict() for each in found}})
 
     def block(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
         """Take memory, by descriptor or as bytes."""
@@ -503,6 +509,7 @@ _HANDLERS: Final[dict[str, Callable[[Served, Document, Sequence[memoryview]], An
     "block": Served.block,
     "context": Served.context,
     "describe": Served.describe,
+    "devices": Served.devices,
     "event": Served.event,
     "lane": Served.lane,
     "model": Served.model,
