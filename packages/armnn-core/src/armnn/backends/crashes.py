@@ -32,7 +32,6 @@ from armnn.backends.calling import Frames
 from armnn.backends.loading import BackendEntry
 from armnn.backends.selection import environment, is_elevated
 from armnn.installing import CONFORMANCE
-from armnn.layers import LAYERS
 from armnn_backend_api.files import FileState, who_else_may_write
 
 __all__ = [
@@ -107,6 +106,8 @@ def remembered_crashes(entries: Iterable[BackendEntry]) -> list[str]:
 
 
 def _command(crash: Crash) -> str:
+    from armnn.layers import LAYERS  # late: a prepared load imports no layer table
+
     layers = f" --armnn-layers {crash.layer}" if crash.layer in LAYERS else ""
     wish = crash.origin if crash.origin.endswith(".so") else crash.backend
     return f"pytest --pyargs {CONFORMANCE} --armnn-backend {wish}{layers}"
