@@ -26,8 +26,9 @@ from armnn.layers.reshaping import (
 from armnn.quantization import quantize
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, PaddingMode
+from armnn_backend_cl.elements import ANY, width_of
 from armnn_backend_cl.launches import In, Launch, Out, Refused
-from armnn_backend_cl.layers.table import lowers, program, shape_of, width
+from armnn_backend_cl.layers.table import constant, lowers, program, require, shape_of, width
 from armnn_backend_cl.views import View, walked
 
 if TYPE_CHECKING:
@@ -146,13 +147,34 @@ def pad(layer: Layer) -> Sequence[Launch]:
     if d.padding_mode is not PaddingMode.CONSTANT:
         return _mirrored(layer, d.pad_list, d.padding_mode)
     target = _output(layer)
-    low, high = _bits(layer.output_infos[0], d.pad_value)
-    everything = (Out(0), target.size, low, high)
-    fill = Launch(program("move.cl", T=width(layer), WIDTH=1), "fill", everything, target.size)
+    fill = _filled(layer.output_infos[0], d.pad_value)
     middle = target
     for axis, (before, _) in enumerate(d.pad_list):
         middle = middle.part(axis, before, shape_of(layer.input_infos[0])[axis])
     return [fill, _move(layer, _input(layer), middle)]
+
+
+@lowers("ReverseV2")
+def reverse(layer: Layer) -> Sequence[Launch]:
+    """Read some axes from their ends."""
+    axes = constant(layer, "axis")
+    assert axes is not None
+    source = _input(layer)
+    for axis in {int(axis) % len(source.shape) for axis in axes.ravel()}:
+        source = source.part(axis, max(source.shape[axis] - 1, 0), source.shape[axis], -1)
+    return [_move(layer, source)]
+
+
+@lowers("BitCast")
+def bit_cast(layer: Layer) -> Sequence[Launch]:
+    """Copy elements to a type of their size."""
+    require(layer, *ANY)
+    given, made = layer.input_infos[0], layer.output_infos[0]
+    assert given is not None
+    if given.is_quantized or made.is_quantized or width_of(given) != width_of(made):
+        raise Refused("its tensors are quantized, or of elements of two sizes")
+    size = View.of([made.num_elements])
+    return [_move(layer, size, size, stored_as=width_of(made))]
 
 
 @lowers("BroadcastTo")
@@ -281,22 +303,43 @@ def _mirrored(layer: Layer, pads: Sequence[tuple[int, int]], mode: PaddingMode) 
     return [_move(layer, read, written) for read, written in parts]
 
 
-def _bits(info: TensorInfo, value: float) -> tuple[int, int]:
-    """Return the stored form of a real value as two numbers of 32 bits."""
-    number = np.asarray(value, np.float32 if info.data_type.is_float else np.float64)
-    encoded = (
-        quantize(number, info) if info.is_quantized else number.astype(info.data_type.numpy_dtype)
-    )
+def _filled(info: TensorInfo, value: float) -> Launch:
+    """Return the launch that sets all elements of the output to a real value."""
+    kind, dtype = info.data_type, info.data_type.numpy_dtype
+    if info.is_quantized:
+        encoded = quantize(np.asarray(value, np.float32), info)
+    elif kind.is_integer:  # saturates, and is cut off
+        limits = np.iinfo(dtype)
+        whole = min(max(value, limits.min), limits.max) if value == value else 0  # not NaN
+        encoded = np.asarray(int(whole), dtype)
+    else:
+        encoded = np.asarray(value, np.float64).astype(dtype)
     stored = np.zeros(8, np.uint8)
     stored[: encoded.nbytes] = encoded.reshape(1).view(np.uint8)
-    low, high = stored.view(np.int32)
-    return int(low), int(high)
+    low, high = (int(word) for word in stored.view(np.int32))
+    arguments = (Out(0), info.num_elements, low, high)
+    source = program("move.cl", T=width_of(info), WIDTH=1)
+    return Launch(source, "fill", arguments, info.num_elements)
 
 
 def _move(
-    layer: Layer, source: View, target: View | None = None, read: int = 0, written: int = 0
+    layer: Layer,
+    source: View,
+    target: View | None = None,
+    read: int = 0,
+    written: int = 0,
+    stored_as: str = "",
 ) -> Launch:
-    """Return the launch that copies one view into another of its shape."""
+    """Return the launch that copies one view into another of its shape.
+
+    Args:
+        layer: The layer.
+        source: What is read.
+        target: What is written, by default all of the output.
+        read: The input.
+        written: The output.
+        stored_as: The type of elements of one size, by default of tensors that are stored alike.
+    """
     target = _output(layer) if target is None else target
     sizes, (from_strides, to_strides) = walked(source, target)
     wide = _TOGETHER if from_strides[0] == to_strides[0] == 1 and sizes[0] % _TOGETHER == 0 else 1
@@ -312,4 +355,5 @@ def _move(
         from_strides,
         to_strides,
     )
-    return Launch(program("move.cl", T=width(layer), WIDTH=wide), "move", arguments, count)
+    text = program("move.cl", T=stored_as or width(layer), WIDTH=wide)
+    return Launch(text, "move", arguments, count)

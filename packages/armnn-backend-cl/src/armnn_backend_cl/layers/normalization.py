@@ -11,13 +11,19 @@ from armnn.layers.normalization import (
     InstanceNormalizationDescriptor,
     L2NormalizationDescriptor,
     LayerNormalizationDescriptor,
+    NormalizationDescriptor,
     RmsNormalizationDescriptor,
     SoftmaxDescriptor,
 )
-from armnn.types import DataLayout
+from armnn.types import (
+    DataLayout,
+    NormalizationAlgorithmChannel,
+    NormalizationAlgorithmMethod,
+)
 from armnn_backend_cl.device import GROUP
 from armnn_backend_cl.elements import REALS, accessors, elements_of
-from armnn_backend_cl.launches import In, Launch, Out
+from armnn_backend_cl.launches import In, Launch, Out, Refused
+from armnn_backend_cl.layers.pooling import pixels
 from armnn_backend_cl.layers.table import lowers, program, require, shape_of
 from armnn_backend_cl.views import View, outer_and_inner, walked
 
@@ -67,6 +73,28 @@ def instance_normalization(layer: Layer) -> Sequence[Launch]:
     d = cast("InstanceNormalizationDescriptor", layer.descriptor)
     view, axes = View.of(shape_of(layer.input_infos[0])), d.data_layout.spatial_axes
     return _normalized(layer, "STANDARDIZE", view, axes, d.eps, factor=d.gamma, offset=d.beta)
+
+
+@lowers("Normalization")
+def normalization(layer: Layer) -> Sequence[Launch]:
+    """Divide by a power of the squares of the neighbors."""
+    d = cast("NormalizationDescriptor", layer.descriptor)
+    require(layer, *REALS)
+    if d.norm_method_type is not NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS:
+        raise Refused(
+            f"norm_method_type is {d.norm_method_type.arm_name}, expected LocalBrightness"
+        )
+    view = pixels(shape_of(layer.input_infos[0]), d.data_layout)
+    _, height, width, channels = view.shape
+    sizes = (channels, width, height, 0, 0, 0, 0, 0)
+    steps = (*view.strides[::-1], 0, 0, 0, 0)
+    radius, numbers = d.norm_size // 2, (float(d.alpha), float(d.beta), float(d.k))
+    is_across = d.norm_channel_type is NormalizationAlgorithmChannel.ACROSS
+    macros = {"ACROSS": 1} if is_across else {}
+    text = accessors(x=elements_of(layer.input_infos[0]), y=elements_of(layer.output_infos[0]))
+    arguments = (In(0), Out(0), view.size, sizes, steps, radius, *numbers)
+    source = program(text, "local_response.cl", **macros)
+    return [Launch(source, "local_response", arguments, view.size)]
 
 
 @lowers("GroupNormalization")
