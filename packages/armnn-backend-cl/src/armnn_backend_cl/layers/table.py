@@ -23,6 +23,23 @@ Lowering: TypeAlias = Callable[["Layer"], Sequence[Launch]]
 LOWERINGS: Final[dict[str, Lowering]] = {}
 """By the name of the layer type."""
 
+_STEPS_IN_TURN: Final = (
+    "each of its steps waits for the one before, and is too little work for a GPU"
+)
+_THREE_AXES: Final = "GpuAcc has kernels for pictures, of two axes, only"
+
+REASONS: Final = {
+    "Convolution3d": _THREE_AXES,
+    "Fill": "its shape is the value of a tensor, which is on the host",
+    "Lstm": _STEPS_IN_TURN,
+    "Pooling3d": _THREE_AXES,
+    "QLstm": _STEPS_IN_TURN,
+    "QuantizedLstm": _STEPS_IN_TURN,
+    "ScatterNd": "updates of one element count in their order, which work items do not keep",
+    "UnidirectionalSequenceLstm": _STEPS_IN_TURN,
+}
+"""Why layers that Arm NN's GpuAcc has are not here."""
+
 MOST_ELEMENTS: Final = 2**31 - 1
 """Of a tensor: kernels count in 32 bits."""
 
@@ -81,7 +98,7 @@ def launches_of(layer: Layer, arithmetic: QuantizedArithmetic) -> Sequence[Launc
     """
     lowering = LOWERINGS.get(layer.type)
     if lowering is None:
-        raise Refused(f"GpuAcc has no kernels for {layer.type}")
+        raise Refused(REASONS.get(layer.type, f"GpuAcc has no kernels for {layer.type}"))
     for name, info in _named(layer):
         if not info.is_static:
             raise Refused(f"the shape of {name} depends on computed values, expected a known one")
