@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from hypothesis import settings
@@ -13,3 +14,9 @@ settings.load_profile("repeatable")
 
 # A worker of pytest-xdist has it, and it bounds the tables of the command.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests and what they import out of garbage collections."""
+    gc.collect()
+    gc.freeze()
