@@ -188,3 +188,29 @@ def test_a_cache_that_the_host_reads_stays_there(monkeypatch: pytest.MonkeyPatch
     (row,) = (each for each in model.report if each.type == "TensorScatter")
     assert row.backend == "CpuRef"
     assert "reads its output on the host" in str(row)
+
+
+def test_a_decoders_step_stays_on_the_device(moved: Counter[tuple[str, int]]) -> None:
+    def network() -> Network:
+        made = Network("decoder")
+        x = made.add_input("x", TensorInfo((1, 4, "rows", 24)))
+        at, count = (made.add_input(name, TensorInfo((1,), "Signed64")) for name in ("at", "count"))
+        caches = []
+        for name, function in (("key", "Abs"), ("value", "Square")):
+            past = made.add_input(f"past.0.{name}", TensorInfo((1, 4, 100, 24)))
+            new = made.add_activation(x, function=function)
+            caches.append(made.add_tensor_scatter(past, new, at))
+            made.add_output(f"present.0.{name}", caches[-1])
+        made.add_output("y", made.add_cached_attention(x, *caches, count, name="attention"))
+        return made
+
+    kept = armnn.load_model(network(), ONLY, states="auto").stream()
+    reference = armnn.load_model(network(), ["CpuRef"], states="auto").stream()
+    random = np.random.default_rng(4)
+    for rows in (70, 1, 1, 1):  # more keys than a group of work items takes at once
+        x = random.standard_normal((1, 4, rows, 24)).astype(np.float32)
+        moved.clear()
+        found = kept.run({"x": x})["y"]
+        np.testing.assert_allclose(found, reference.run({"x": x})["y"], rtol=1e-4, atol=1e-5)
+    del moved["down", 8]  # whether lengths were wrong
+    assert moved == {("up", 8): 2, ("up", x.nbytes): 1, ("down", x.nbytes): 1, ("on it", 0): 0}

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rows of a tensor, each normalized by what all of it says: softmax and the normalizations. A group
-// of work items makes one row; what they sum up is combined in a tree of fixed shape.
-// Generated before it: the accessors of x, gamma, beta and y, GROUP, one of SOFTMAX, LOG_SOFTMAX, STANDARDIZE, RMS and L2, and SCALED if
-// there is a gamma, SHIFTED if there is a beta.
-
-#define TREE(combine)                                      \
-  barrier(CLK_LOCAL_MEM_FENCE);                            \
-  for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) {     \
-    if (lane < half_)                                      \
-      shared[lane] = combine(shared[lane], shared[lane + half_]); \
-    barrier(CLK_LOCAL_MEM_FENCE);                          \
-  }                                                        \
-  total = shared[0];                                       \
-  barrier(CLK_LOCAL_MEM_FENCE);
+// of work items makes one row.
+// Before it: tree.cl; generated are the accessors of x, gamma, beta and y, GROUP, one of SOFTMAX,
+// LOG_SOFTMAX, STANDARDIZE, RMS and L2, and SCALED if there is a gamma, SHIFTED if there is a beta.
 
 // Where element i of a row is, from its beginning.
 #ifdef STRAIGHT
@@ -20,9 +10,6 @@
 #else
 #define INNER(i, strides) place(i, sizes, strides)
 #endif
-
-#define SUM(x, y) ((x) + (y))
-#define GREATER(x, y) ((x) > (y) || isnan(x) ? (x) : (y))
 
 // outer: where a row begins; inner: where its elements are; the strides of gamma and beta lie
 // along the same axes. factor and offset hold for all elements.

@@ -2,6 +2,7 @@
 """The layers that have kernels: a module for each family, a function for each layer type."""
 
 from armnn_backend_cl.layers import (
+    attention,
     convolution,
     elementwise,
     indexing,
@@ -17,6 +18,7 @@ from armnn_backend_cl.layers.table import WrongLayout, launches_of
 
 __all__ = [
     "WrongLayout",
+    "attention",
     "convolution",
     "elementwise",
     "indexing",

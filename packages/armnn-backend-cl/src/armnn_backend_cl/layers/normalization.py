@@ -171,5 +171,5 @@ def _normalized(
         float(offset),
     )
     rows = outer.size if inner.size else 0
-    source = program(text, "normalize.cl", **macros)
+    source = program(text, "tree.cl", "normalize.cl", **macros)
     return [Launch(source, "normalize_rows", arguments, rows, groups=True)]
