@@ -99,7 +99,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
   return program.release();
 }
 
-/* What a stored program is for. */
+/* The fingerprint of the CPU that a stored program was compiled for. */
 std::string fingerprint_of(const armnn_backend &backend) {
   return {backend.cpu.fingerprint.data, backend.cpu.fingerprint.size};
 }

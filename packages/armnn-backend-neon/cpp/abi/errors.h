@@ -41,7 +41,7 @@ Failure caught(const Body &body) {
   }
 }
 
-/* The same for a caller's armnn_error; nothing passes the border. */
+/* Runs a body and writes its exception to the caller's armnn_error: no exception crosses the C interface. */
 template <typename Body>
 armnn_code guarded(armnn_error *error, const Body &body) noexcept {
   Failure failure = caught(body);

@@ -72,7 +72,7 @@ class Watch {
       host_.event(host_.ctx, args_.call_id, ARMNN_PROFILE_KERNEL, {name.c_str(), name.size()},
                   began_ns_, now, {args.c_str(), args.size()});
     }
-    /* What the host does with an event is no part of the next one. */
+    /* The time that the host spends on an event is not counted in the next one. */
     began_ns_ = is_profiling_ ? now_ns() : now;
   }
 

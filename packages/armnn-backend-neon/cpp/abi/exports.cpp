@@ -109,7 +109,7 @@ armnn_code compile(armnn_backend *backend, const armnn_device *, const armnn_gra
   return cpuacc::guarded(error, [&] { *program = cpuacc::compile(*backend, *graph, args); });
 }
 
-/* What was packed before is found by the constants' references; lowering refuses what query refuses. */
+/* Finds weights that were packed before by the constants' references; lowering refuses the layers that query does. */
 armnn_code replan(armnn_program *program, const armnn_graph *graph, const armnn_compile_args *args,
                   armnn_program **replanned, armnn_error *error) {
   return cpuacc::guarded(error, [&] { *replanned = cpuacc::compile(program->backend, *graph, args, program); });

@@ -26,7 +26,7 @@ Quantization import_quantization(const armnn_quantization *from) {
  * as a bias of it is kept.
  */
 constexpr size_t kCopiedBytes = 16384;
-/* The same of larger ones that lowering read, if they are a small part of what was lent: then they are only kept for
+/* Larger constants that lowering read are copied, too, if they are a small part of all that was lent; they are kept for
  * a stored program, such as the weights of convolutions of volumes.
  */
 constexpr size_t kLeastLentShare = 4;
@@ -72,7 +72,7 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
   if (earlier != nullptr && take_memory(value, *earlier)) return value;
   const bool is_lent =
       armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr;
-  /* What an earlier program did without once it was compiled is not copied for the time that takes. */
+  /* A constant that an earlier program dropped once it was compiled is not copied: that would only take time. */
   const bool is_only_packed = earlier != nullptr && earlier->is_left_out;
   if (is_lent && (bytes > kCopiedBytes || is_only_packed)) {
     const auto lent = std::make_shared<LentConstant>(from.constant_ref, graph.keep, graph.drop);

@@ -12,7 +12,7 @@
 namespace cpuacc {
 namespace costs {
 
-/* What the steps of kernels take beside their multiply-adds, in times of a unit of work.h: about the same on all CPUs that
+/* The time of the steps of kernels beside their multiply-adds, as multiples of a unit of work.h: about the same on all CPUs that
  * were measured, so that few times have to be. Multiply-adds of a whole register: a number of a row that all lanes
  * multiply, with its share of the loop; a sum that a tile lacks, for which each step waits. Tiles: a line of a direct
  * convolution. Rows of weights: one that few rows of the image multiply waits beside its reading. Numbers
@@ -110,12 +110,12 @@ constexpr double kHidingRows = 10.0;
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */
 constexpr int64_t kLeastFloat16Tasks = 8;
 constexpr int64_t kLeastFloat16Rows = 160;
-/* The same from steps: a quarter of the memory for 10 to 20 % of a gemm of 16 rows, 4 % of one of 48, 1 % of one of
+/* Panels converted from steps: a quarter of the memory for 10 to 20 % of a gemm of 16 rows, 4 % of one of 48, 1 % of one of
  * 96; columns of so many numbers that their steps count little.
  */
 constexpr int64_t kLeastStepsRows = 16;
 constexpr int64_t kLeastStepsDepth = 8;
-/* What a tile register holds: rows, bytes of a row, and columns of the right side. */
+/* The size of a tile register: rows, bytes of a row, and columns of the right side. */
 constexpr int64_t kTileRegisterRows = 16;
 constexpr int64_t kTileRegisterBytes = 64;
 constexpr int64_t kTileRegisterColumns = 16;

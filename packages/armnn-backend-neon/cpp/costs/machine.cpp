@@ -133,7 +133,7 @@ std::string kept_path() {
   return home == nullptr ? "" : std::string(home) + "/.config/armnn/CpuAcc.costs";
 }
 
-/* What this process uses. */
+/* The costs that this process uses. */
 class Chosen {
  public:
   Chosen() {

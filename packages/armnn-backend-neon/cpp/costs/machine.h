@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a unit of work takes on this machine. */
+/* The time that a unit of work takes on this machine. */
 #pragma once
 
 #include <cstdint>

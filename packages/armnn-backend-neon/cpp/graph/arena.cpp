@@ -49,7 +49,7 @@ class Planner {
     }
   }
 
-  /* What an arena needs at least while no output is over an input. */
+  /* The least bytes of an arena in which no output is stored over an input. */
   size_t peak_bytes() const {
     const size_t end = graph_.operations.size();
     std::vector<size_t> begun(end + 1), ended(end + 1);
@@ -127,7 +127,7 @@ class Planner {
   std::vector<size_t> hosts_; /* the tensor whose lease holds each one */
 };
 
-/* What a second plan has to save to be worth its time, which new shapes take again: one part in so many. */
+/* A second plan, which each new shape makes again, has to save at least one part in so many. */
 constexpr size_t kLeastSaving = 16;
 
 Arena plan_in_place(const Graph &graph, const std::vector<size_t> &scratch_bytes) {

@@ -27,7 +27,7 @@ struct Lease {
  */
 size_t arrange(std::vector<Lease> &leases);
 
-/* What may share memory; the first is for programs, the others are what tests compare it with. */
+/* Which tensors may share memory: programs use the first value, tests compare it with the others. */
 enum class Sharing {
   in_place, /* tensors that are never in use at one time, parts of tensors, inputs with outputs */
   by_lifetime, /* tensors that are never in use at one time */

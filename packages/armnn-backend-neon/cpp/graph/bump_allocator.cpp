@@ -89,7 +89,7 @@ void give_back(Head &head, uint32_t pieces) {
   push(static_cast<uint32_t>((reinterpret_cast<uintptr_t>(&head) - begin) / kSmallBlock));
 }
 
-/* What a thread fills. */
+/* The memory that a thread is filling. */
 struct Filling {
   int32_t depth = 0;
   uint32_t pieces = 0;

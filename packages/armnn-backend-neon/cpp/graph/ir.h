@@ -45,7 +45,7 @@ class DecodedConstant {
   Decode decode_; /* empty: they are there */
 };
 
-/* What operations compute, and what they can do with it before they store it: what passes know of them. */
+/* Descriptions of operations for the passes: the function of each, and its epilogue slots. */
 
 using TensorId = int32_t;
 constexpr TensorId kNone = -1;
@@ -155,7 +155,7 @@ struct FewBitsProduct {
   int64_t columns;
 };
 
-/* What an operation computes; an Elementwise is a function of float32, a CopyBox a permutation of axes. */
+/* The function of an operation; an Elementwise is a function of float32, a CopyBox a permutation of axes. */
 using Description = std::variant<std::monostate, Elementwise, BinaryArithmetic, Conversion, ByteFunction,
                                  Int8Arithmetic, CopyBox, GatheredRows, FewBitsAsFloats, FewBitsProduct>;
 
@@ -180,13 +180,13 @@ struct EpilogueSlots {
   OutputMatrices *matrices = nullptr;
 };
 
-/* What layers become: operations on tensors in their memory order. */
+/* Operations on tensors in their memory order, to which layers are lowered. */
 
 size_t element_bytes(armnn_data_type type);
 /* A multiple of a cache line that holds them. */
 inline size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* What a program may compute less exactly. */
+/* The ways in which a program may compute less exactly. */
 struct FastMath {
   bool is_allowed = false;
   bool has_bfloat16 = false; /* the kernels do: a gemm multiplies it */
@@ -237,7 +237,7 @@ class Frame {
   T *out(TensorId id) const { return static_cast<T *>(tensors_[id]); }
   /* The operation's own working memory, aligned to 64 bytes. */
   std::byte *scratch() const { return scratch_; }
-  /* That of a thread, if each has so many bytes. */
+  /* The scratch memory of one thread, if each has so many bytes. */
   template <typename T>
   T *scratch_of(int32_t thread, size_t bytes) const {
     return reinterpret_cast<T *>(scratch_ + bytes * static_cast<size_t>(thread));
@@ -266,7 +266,7 @@ class Frame {
 class ProgramWeights;
 struct Graph;
 
-/* What an operation may use while it gets ready. */
+/* The things that an operation may use while it prepares. */
 struct Setup {
   const std::vector<Tensor> &tensors;
   const Kernels &kernels;
@@ -333,7 +333,7 @@ class Operation {
   /* Whether its inputs and outputs are stored alike. */
   virtual bool keeps_format() const { return false; }
 
-  /* What it computes, as far as a rule of passes/ asks. */
+  /* The function that it computes, as far as a rule of passes/ asks. */
   virtual Description describe() const { return {}; }
   /* The slots for what it can do with that before it stores it. */
   virtual EpilogueSlots epilogue_slots() { return {}; }
@@ -341,7 +341,7 @@ class Operation {
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   int32_t node = -1; /* the id of its layer */
-  /* What computes it, and how much that is; empty: nothing was chosen. */
+  /* The name and the work of the kernel that was chosen; empty: there was no choice. */
   std::string kernel;
   costs::Work work;
 };

@@ -26,7 +26,7 @@ std::shared_ptr<void> aligned_memory(size_t bytes);
  */
 std::shared_ptr<void> mapped_memory(size_t bytes);
 
-/* The same as aligned_memory, each of the bytes this one. */
+/* Memory as of aligned_memory, with this value in each byte. */
 std::shared_ptr<const void> filled_memory(size_t bytes, int32_t byte);
 
 /* Where the working memory of contexts comes from: the user's allocator, if there is one. */
@@ -68,7 +68,7 @@ using Make = std::function<std::shared_ptr<const void>()>;
 /* Where PackedWeights has the packed form of a constant with this digest. */
 std::string key_of(const Digest::Sums &digest, const std::string &recipe);
 
-/* What the programs of a backend packed, as long as one of them has it. */
+/* The weights that the programs of a backend packed, each as long as one of them uses it. */
 class PackedWeights {
  public:
   /* Returns what make returned, now or earlier for the same key and size.
@@ -94,7 +94,7 @@ class PackedWeights {
   std::map<std::string, Entry> entries_;
 };
 
-/* What one program packed or, if it was stored, had packed. */
+/* The weights that one program packed, or that came with it if it was stored. */
 class ProgramWeights {
  public:
   /* The packed form of a constant of the host's. */
@@ -140,7 +140,7 @@ class ProgramWeights {
 
   /* Of all packed forms together. */
   size_t bytes() const;
-  /* What packing took so far. */
+  /* The time spent on packing so far. */
   int64_t pack_ns() const { return pack_ns_; }
   const std::vector<Entry> &entries() const { return entries_; }
 

@@ -102,7 +102,7 @@ void Program::drop_constant(TensorId id) {
   graph_[id].decoded.reset();
 }
 
-/* What was packed or computed into something else while compiling need not stay in memory twice. */
+/* A constant that was packed, or folded into another one, while compiling need not stay in memory twice. */
 void Program::drop_unread_constants() {
   std::vector<bool> is_read(graph_.tensors.size());
   for (const auto &operation : graph_.operations) {

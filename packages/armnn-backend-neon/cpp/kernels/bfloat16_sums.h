@@ -44,7 +44,7 @@ struct Bfloat16Sums {
     add_row(b, [&](int r) __attribute__((always_inline)) { return splat_pair(a.at(r) + k); });
   }
 
-  /* The same of a last one. */
+  /* Adds a last element, which has no partner, times a row of b. */
   template <typename Rows>
   CPUACC_INLINE void add_last(const Rows &a, int64_t k, const Bfloat16 *b) {
     add_row(b, [&](int r) __attribute__((always_inline)) { return splat_last(a.at(r) + k); });

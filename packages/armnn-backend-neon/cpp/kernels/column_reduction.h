@@ -18,7 +18,7 @@ constexpr float kInfinity = __builtin_inff();
   return wide;
 }
 
-/* What overflowed, or is no number, is computed again in double: the mean of n numbers. */
+/* The mean of n numbers in double, for means that overflowed or are NaN in float32. */
 template <typename Number>
 __attribute__((noinline)) float mean_in_double(const Number *x, int64_t n, int64_t stride) {
   double sum = 0.0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of rows that begin at equal distances: of a matrix, or windows side by side in an image.
  *
- * What follows the sums is known before the first tile. Rows are shared out among tiles evenly, so that none has so
+ * The epilogue of the sums is known before the first tile. Rows are shared out among tiles evenly, so that none has so
  * few sums that they wait for each other.
  */
 #pragma once
@@ -112,8 +112,8 @@ namespace {
 template <int V>
 constexpr int kTileRowsOf = V == 1 && kRows < 8 ? kRows * kVectors : kRows;
 
-/* What is fetched for the rows of B of one tile after the other, a line for each, until all is; two where no other tile
- * would fetch the rest.
+/* The prefetch cursor over the next panel of B: each tile fetches a cache line for each row of B that it reads, two if
+ * no other tile would fetch the rest, until the whole panel is fetched.
  */
 class LinesAhead {
  public:
@@ -142,7 +142,7 @@ class LinesAhead {
   int64_t second_; /* from the first line of a row to the other one; 0: it is the same */
 };
 
-/* What follows sums that went through memory: all that registers do not do. */
+/* The epilogue of sums that went through memory, for the functions that have no epilogue in registers. */
 template <typename Number, int V, typename Last>
 CPUACC_INLINE void store_spilled(const TileOutput &tile, const Last &last, Floats (*sums)[V], int64_t rows) {
   const Elementwise &f = tile.function;

@@ -102,7 +102,7 @@ struct Numbers {
   int64_t step; /* 1, or 0 for one number */
 };
 
-/* What follows a sum: function(sum + bias + residual). */
+/* The epilogue of a sum: function(sum + bias + residual). */
 struct Epilogue {
   const float *bias; /* of the first column; nullptr: none */
   const float *residual; /* as what is stored; nullptr: none */
@@ -163,7 +163,7 @@ struct RasterTile : TileOutput {
 
 constexpr int64_t kMostDotNumbers = 1024; /* of a row that is multiplied by one column, a register of its numbers at a time */
 
-/* The same for any number of rows that begin at equal distances: those of a matrix, or windows side by side that are
+/* Gemm tiles of any number of rows that begin at equal distances: rows of a matrix, or windows side by side that are
  * inside of an image, where a tap is a row of the window. A row's bits are the same beside any number of rows. B is a
  * panel as in TileOf; row_count is not read.
  */
@@ -371,7 +371,7 @@ struct Kernels {
   /* A step is 1, or 0 for an operand that is one number. */
   void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,
                      int64_t y_step, float *z, int64_t n);
-  /* The same bits where operands or the result are rounded; nullptr where gemm_tile_bfloat16 is. */
+  /* arithmetic with operands or a result in bfloat16, the bits of float32 rounded; nullptr where gemm_tile_bfloat16 is. */
   void (*arithmetic_of_bfloat16)(Arithmetic operation, const Numbers &x, const Numbers &y, Stored z, int64_t n);
   /* x > 0 ? x : slope * x */
   void (*prelu)(const float *x, int64_t x_step, const float *slope, int64_t slope_step, float *z,
@@ -382,7 +382,7 @@ struct Kernels {
   void (*normalize)(const float *x, const float *gamma, const float *beta, float *y, int64_t n,
                     float eps, bool subtracts_mean);
   float (*reduce_row)(Reduction reduction, const float *x, int64_t n);
-  /* The same of rows of count numbers, one behind the other. */
+  /* reduce_row of each of the rows of count numbers, one behind the other. */
   void (*reduce_rows)(Reduction reduction, const float *x, int64_t rows, int64_t count, float *y);
   Extremes (*extremes)(const float *x, int64_t n); /* of one number or more */
   /* y[i] = reduction over j of x[j * stride + i]. */
@@ -423,7 +423,7 @@ struct Kernels {
   void (*float16_arithmetic)(Arithmetic operation, const uint16_t *x, int64_t x_step, const uint16_t *y,
                              int64_t y_step, uint16_t *z, int64_t n);
   Int8Kernels int8;
-  /* The same on packed weights of the same format, its gemm tile in tile registers; no gemm tile: it has none. */
+  /* Kernels on weights packed as for int8, their gemm tile in tile registers; no gemm tile: the level has none. */
   Int8Kernels int8_in_tile_registers;
 };
 

@@ -66,7 +66,7 @@ inline Ints rounded(Floats x) {
   return __builtin_convertvector(x + with_sign_of(splat(0.49999997f), x), Ints);
 }
 
-/* What is no number becomes zero. */
+/* NaN becomes zero. */
 template <typename T>
 void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_point) {
   constexpr int32_t kLowest = T(-1) < T(0) ? -(1 << (8 * sizeof(T) - 1)) : 0;
@@ -100,7 +100,7 @@ void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_
   }
 }
 
-/* What is left of sums after each term. */
+/* Sums are kept as they are after each term. */
 struct AllKept {
   Floats operator()(Floats sum) const { return sum; }
 };

@@ -20,7 +20,7 @@ inline Floats load_filled(const float *x, int64_t n, float filler) {
 
 constexpr int kTogether = 4; /* vectors of a row, so that none waits for the one before it */
 
-/* What a row leaves in each lane. Args: start: what lanes begin with; filler: a number that changes nothing, behind the
+/* A row reduced to one number in each lane. Args: start: what lanes begin with; filler: a number that changes nothing, behind the
  * last one; add: takes what a lane has and a number; merge: two lanes.
  */
 template <typename Add, typename Merge>
@@ -95,7 +95,7 @@ inline float extreme(const float *x, int64_t n) {
   return folded(lanes_of_row(x, n, x[0], x[0], add, function), function);
 }
 
-/* What is not finite makes NaN of its product with 0. */
+/* The product of a number that is not finite with 0 is NaN. */
 Extremes extremes(const float *x, int64_t n) {
   Floats low[kTogether], high[kTogether];
   Floats strange[kTogether] = {};
@@ -195,7 +195,7 @@ inline float squares(const float *x, int64_t n, float mean) {
   return sum_of(lanes_of_row(x, n, 0.0f, mean, add, [](Floats a, Floats b) { return a + b; }));
 }
 
-/* The same in double, for rows whose squares float32 cannot hold. */
+/* Normalizes a row in double, for rows whose squares float32 cannot hold. */
 __attribute__((noinline)) void normalize_in_double(const float *x, const float *gamma, const float *beta,
                                                    float *y, int64_t n, float eps, bool subtracts_mean) {
   double mean = 0.0;

@@ -107,7 +107,7 @@ inline Floats sums_of_pairs(Floats x) {
   return __builtin_shuffle(x, even) + __builtin_shuffle(x, even + 1);
 }
 
-/* The same with a tail in pairs: a vector has twice its columns, and is multiplied once for two k's. */
+/* Sums with a tail in pairs: a vector has twice its columns, and is multiplied once for two k's. */
 template <int R, int V>
 struct PairedSums {
   static constexpr int kSteps = 2;

@@ -77,7 +77,7 @@ struct EvenBlock : TileBlock {
   const int64_t *tap_bytes; /* from a row to what it sees at each tap */
 };
 
-/* What a register of the left side loads: rows of the image, or copies of them. */
+/* The memory that a register of the left side loads: rows of the image, or copies of them. */
 struct LeftRows {
   const uint8_t *first;
   int64_t step; /* bytes from a row to the next one */

@@ -54,7 +54,7 @@ void interleave(const float *x, int64_t x_stride, float *y, int64_t columns) {
   }
 }
 
-/* The same for three rows, which no rotation of bits interleaves. */
+/* Interleaves three rows, for which no rotation of bits does it. */
 template <>
 void interleave<3>(const float *x, int64_t x_stride, float *y, int64_t columns) {
   for (int64_t c = 0; c < columns; ++c) {

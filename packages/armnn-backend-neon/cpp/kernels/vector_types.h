@@ -12,7 +12,7 @@
 #endif
 
 #define CPUACC_UNROLL _Pragma("GCC unroll 64")
-/* What would pass registers through memory if it were a function. */
+/* For functions that would pass registers through memory if they were not inlined. */
 #define CPUACC_INLINE inline __attribute__((always_inline))
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -134,7 +134,7 @@ void lower_int8_phases(Lowering &l, const Order &order, const Windows &w, const 
 
 /* Convolutions, in floats, in bytes and of exact integers. */
 
-/* What convolutions with weights [O, KH, KW, I] or [O, I, KH, KW] have in common. */
+/* The facts that convolutions with weights [O, KH, KW, I] or [O, I, KH, KW] have in common. */
 struct Convolution {
   Order order; /* of the image: channels last */
   bool is_last; /* whether the weights have their channels last as well */
@@ -165,7 +165,7 @@ Convolution convolution_of(const Lowering &l, int64_t usual_stride = ARMNN_CONVO
   return c;
 }
 
-/* The same of Convolution2d. Refuses groups that do not fit. */
+/* The facts of a Convolution2d. Refuses groups that do not fit. */
 Convolution grouped_convolution_of(const Lowering &l) {
   const Convolution c = convolution_of(l);
   require(c.depth > 0 && c.windows.channels % c.depth == 0, "the weights do not fit to the channels", 1);
@@ -221,7 +221,7 @@ bool has_constant_weights(const Lowering &l) {
 /* The layer's third input; kNone without one. */
 TensorId bias_of(Lowering &lowering) { return lowering.has_input(2) ? lowering.in(2) : kNone; }
 
-/* The same, its columns numbers so many times. */
+/* The bias, with the numbers of its columns repeated so many times. */
 TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times) {
   if (!lowering.has_input(2)) return kNone;
   if (!lowering.input(2).is_constant()) {
@@ -272,7 +272,7 @@ OperationPtr gemm_convolution(const WeightedTensors &tensors, const Windows &win
              : indirect_convolution(tensors, windows, layout, is_rounded, groups, group_stride);
 }
 
-/* The same where the costs have nothing to choose. */
+/* A convolution as a gemm whose kernel is not chosen by costs. */
 OperationPtr gemm_convolution(const Lowering &l, const WeightedTensors &tensors, const Windows &windows,
                               const WeightLayout &layout, int64_t groups = 1, int64_t group_stride = 0) {
   const bool is_rounded = rounds(l, layout);

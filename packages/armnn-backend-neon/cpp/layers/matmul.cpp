@@ -14,7 +14,7 @@
 namespace cpuacc {
 namespace {
 
-/* What FullyConnected is in floats and in bytes. */
+/* The facts of a FullyConnected that floats and bytes share. */
 struct FullyConnected {
   size_t column_axis; /* of the weights */
   GemmShape shape;
@@ -58,7 +58,7 @@ Shape batch_steps(const Shape &shape, const Shape &batch, int64_t step) {
   return steps;
 }
 
-/* What BatchMatMul is in floats and in bytes. */
+/* The facts of a BatchMatMul that floats and bytes share. */
 struct BatchMatMul {
   Order left_order; /* in which the left matrices are last, and not transposed */
   Order right_order; /* in which the right matrices are last */
@@ -132,7 +132,9 @@ std::optional<Order> read_left_as_made(const Lowering &l, BatchMatMul &m) {
   return order;
 }
 
-/* The same of the right matrices, which are packed, if the numbers of a row or of a column are side by side. */
+/* Reads the right matrices, which are packed, in the order in which they were made, if the numbers of a row or of a
+ * column are side by side.
+ */
 std::optional<Order> read_right_as_made(const Lowering &l, BatchMatMul &m) {
   const Order order = l.order(1);
   WeightLayout &layout = m.shape.layout;
@@ -261,7 +263,7 @@ Order order_of(const std::string &term, const std::string &labels) {
   return order;
 }
 
-/* What a label is for. */
+/* The labels of an equation by their role. */
 struct Roles {
   std::string batch; /* in both operands and the output */
   std::string rows; /* in the left one alone */

@@ -42,7 +42,7 @@ class Parameters {
   Parameters(const Lowering &l, const Gates &gates, bool is_coupled)
       : l_(l), gates_(gates), is_coupled_(is_coupled) {}
 
-  /* Those of a part of each gate, one below the other. */
+  /* The numbers of one part of each gate, one gate below the other. */
   std::vector<T> stacked(size_t Gate::*part, const Shape &shape) const {
     std::vector<T> all;
     const T sign = is_coupled_ && part != &Gate::factors ? -1 : 1;

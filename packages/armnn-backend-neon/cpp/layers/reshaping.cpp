@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same elements in another shape, order or number: reshapes, permutations, blocks, tiles and pads. */
+/* Layers that only move elements: reshapes, permutations, blocks, tiles and pads. */
 #include <algorithm>
 #include <cmath>
 

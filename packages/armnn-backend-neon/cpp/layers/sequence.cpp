@@ -12,7 +12,7 @@
 namespace cpuacc {
 namespace {
 
-/* What the lowering of all has in common: the inputs and outputs of the operation. */
+/* The common facts of the layers that are sequences, which the lowering of each reads first. */
 struct Sequence {
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;

@@ -15,7 +15,7 @@ struct Windows {
   int64_t pad_top, pad_left, pad_bottom, pad_right;
 };
 
-/* The same windows with height and width exchanged, if all that they see is one column: kernels take
+/* The windows with height and width exchanged, if all that they see is one column: kernels take
  * outputs of a row side by side.
  */
 Windows column_as_row(const Windows &windows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is computed in float32 between conversions from and to Float16 is computed in Float16 where the
+/* Arithmetic in float32 between conversions from and to Float16 is computed in Float16 where the
  * level can, if the bits stay the same.
  */
 #include <algorithm>

@@ -38,9 +38,9 @@ struct Candidate {
 
   template <typename T>
   const T *computes() const { return std::get_if<T>(&description); }
-  /* What computes an input for this operation alone. */
+  /* The operation that computes an input for this operation alone. */
   Producer producer(size_t input) const { return uses.only_producer(operation.inputs[input]); }
-  /* The same where the operation may read it in another shape. */
+  /* The producer of an input that the operation may read in another shape. */
   Producer producer_of_memory(size_t input) const;
 };
 
@@ -55,7 +55,7 @@ Rule fuse_function, fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantisa
 constexpr Rule *kRules[] = {fuse_function,      fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantisation,
                             fuse_byte_function, fuse_byte_pair,         fuse_int8_addition,  fuse_permutation};
 
-/* What lowering swapped into something else may have no reader left. */
+/* Drops the operations whose outputs nobody reads: lowering may have swapped them into others. */
 void drop_unread(Graph &graph) {
   std::vector<bool> is_read(graph.tensors.size());
   const auto read = [&](TensorId id) { is_read[static_cast<size_t>(graph.owner(id))] = true; };
@@ -352,7 +352,7 @@ Operation *fuse_residual_and_bias(const Candidate &candidate) {
   return nullptr;
 }
 
-/* What a producer computes, times the same row for all rows, or plus one. */
+/* Multiplies a producer's result by one row for all of its rows, or adds one. */
 
 Operation *fuse_row_arithmetic(const Candidate &candidate) {
   const auto *arithmetic = candidate.computes<BinaryArithmetic>();

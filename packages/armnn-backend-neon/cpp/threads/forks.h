@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a child process inherits of its parent's threads: nothing but what they left locked. */
+/* Forks: a child process inherits nothing of its parent's threads but the locks that they held. */
 #pragma once
 
 #include <cstdint>

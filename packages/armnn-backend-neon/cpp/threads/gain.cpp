@@ -70,7 +70,7 @@ void ThreadGain::note_shared(double ns) {
     return enter(Phase::verify);
   }
   if (spent_ns_ < kRefreshNs) return;
-  /* What a run took alone may have been measured in a slow minute. */
+  /* The time of a run on one thread may have been measured in a slow minute. */
   if (best_ns_ > kSmallGain * alone_ns_) return enter(Phase::measures);
   enter(Phase::shared);
 }

@@ -25,7 +25,7 @@ class ThreadGain {
   bool is_alone() const { return phase_ == Phase::measures || phase_ == Phase::verify || phase_ == Phase::single_thread; }
   void begin() { start_ = Clock::now(); }
   void end() { note(std::chrono::duration<double, std::nano>(Clock::now() - start_).count()); }
-  /* What a run took. */
+  /* Notes the time of a run. */
   void note(double ns);
 
  private:

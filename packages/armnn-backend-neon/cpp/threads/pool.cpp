@@ -142,7 +142,7 @@ struct Pool::Team {
  private:
   static constexpr uint64_t kRound = 0x10000;
 
-  /* What a thread does of a loop. Another reads all but left only after it took a chunk, and the calling thread
+  /* A thread's share of a loop. Another thread reads all but left only after it took a chunk, and the calling thread
    * writes it when all chunks are done.
    */
   struct alignas(64) Share {

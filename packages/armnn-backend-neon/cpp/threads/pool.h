@@ -52,7 +52,7 @@ class Pool {
         &body);
   }
 
-  /* The same for items of unknown cost, each worth a thread's while. */
+  /* Runs a loop over items of unknown cost, each worth a thread's while. */
   template <typename Body>
   void run(int64_t count, const Body &body) {
     run(count, costs::kWorthSplittingNs, body);

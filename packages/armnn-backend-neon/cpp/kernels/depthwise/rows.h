@@ -115,7 +115,7 @@ CPUACC_INLINE void add_small_window(Floats *sums, Line line, int64_t line_step, 
   }
 }
 
-/* The same of any window: each line of weights is read again. Args: lines: those of a window that is not square. */
+/* Adds a window of any size: each line of weights is read again. Args: lines: of a window that is not square. */
 template <typename Block, bool kIsSquare, typename Number, typename Lanes>
 CPUACC_INLINE void add_window(Floats *sums, const Number *input, int64_t line_step, int64_t pixel_step,
                               const float *weights, int64_t step, int64_t c, const bool *is_there,
@@ -197,7 +197,7 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
 
 namespace {
 
-/* What taps outside of the image read. */
+/* The zeros that taps outside of the image read. */
 alignas(64) const uint32_t kZeros[kLanes] = {};
 
 template <typename Number>
@@ -270,8 +270,8 @@ namespace {
 
 constexpr int kWidestSquare = 5; /* window whose rows share lines of the image */
 
-/* What blocks of B columns of a window of W columns share, as measured: rows of square ones, as registers suffice, and
- * the vectors of channels that a block computes before the next one begins. Many of them read the image in the order
+/* The sizes, as measured, of blocks of B columns for a window of W columns: rows of a square window, as registers
+ * suffice, and the vectors of channels that a block computes before the next one begins. Many of them read the image in the order
  * of memory, one keeps the weights of a large window near.
  */
 template <int W, int B>

@@ -16,7 +16,7 @@ namespace {
 constexpr int kQuads = 4; /* registers of a column */
 constexpr int kLineBlock = 2 * kTall; /* outputs side by side that share their weights */
 
-/* What an output row of some channels needs. */
+/* The state of the computation of an output row of some channels. */
 struct LinePart {
   const Int8DepthwiseLines &d;
   int64_t begin; /* the first channel */
@@ -49,7 +49,7 @@ CPUACC_INLINE Ints next_bytes(const LinePart &part, ImageLine &line) {
   return bytes;
 }
 
-/* Those of the columns from d.left on that are there, and so many behind them. */
+/* The columns from d.left on that are in the image, and so many behind them. */
 inline Range columns_inside(const Int8DepthwiseLines &d, int64_t reach) {
   const int64_t first = d.left < 0 ? -d.left : 0;
   const int64_t last = d.width - d.left - reach;

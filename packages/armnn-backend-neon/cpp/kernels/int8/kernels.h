@@ -153,7 +153,7 @@ struct Int8DepthwiseRows : DepthwiseShape {
   Requantization requantization;
 };
 
-/* The same from lines of the image, four of which are multiplied at once: rows of the window, or columns of one.
+/* A depthwise row from lines of the image, four of which are multiplied at once: rows of the window, or columns of one.
  * Bias, scales and weights are in the order of interleaved channels: for each table.line_channels of them, the last
  * ones overlapping those before where there are so many, in each of four registers 4 of each 16.
  */

@@ -44,7 +44,7 @@ struct Requantizer {
 
   Bytes operator()(Ints sum, Floats scale) const { return stored(__builtin_convertvector(sum, Floats) * scale); }
 
-  /* What is stored, not narrowed yet. */
+  /* The integers to store, before they are narrowed. */
   Ints number(Floats real) const {
     const Floats inside = maximum(lowest, minimum(highest, real));
     const Ints whole = reinterpret_cast<Ints>(inside + kWhole) - kWholeBits;

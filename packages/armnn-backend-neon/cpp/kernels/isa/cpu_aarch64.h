@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an Arm processor has, by the names of levels.toml. */
+/* The features of an Arm processor, by their names in levels.toml. */
 #pragma once
 
 #include <sys/auxv.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an x86-64 processor has, by the names of levels.toml. */
+/* The features of an x86-64 processor, by their names in levels.toml. */
 #pragma once
 
 #include <cpuid.h>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kPairDepth = 8;
 
-/* The same blocks of two rows and two columns, for sums of other weights. */
+/* Blocks of two rows and two columns, as above, for sums of other weights. */
 struct RowPairs {
   static constexpr bool kAreThere = true;
 

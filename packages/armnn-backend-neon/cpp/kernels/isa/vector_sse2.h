@@ -26,7 +26,7 @@ constexpr int kTall = 1;
 
 /* To the nearest, ties to even. */
 [[maybe_unused]] inline Floats round_even(Floats x) {
-  /* What is 2^23 or larger is whole already. */
+  /* A number of 2^23 or more is whole already. */
   const Floats magic = with_sign_of(splat(8388608.0f), x);
   const Floats rounded = with_sign_of((x + magic) - magic, x);
   return absolute(x) < splat(8388608.0f) ? rounded : x;
@@ -72,7 +72,7 @@ typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
       _mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
 }
 
-/* Those come with SSSE3. */
+/* Products of bytes come with SSSE3. */
 struct ProductsOfBytes {
   static constexpr bool kAreThere = false;
 };

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMostDecodedAtOnce = 1 << 16; /* bytes of floats that are not worth waiting for their reader */
 
-/* What integers of each type are worth: their steps times the scale of their row; `inner` numbers share one, and rows
+/* The real values of integers of each type: their steps times the scale of their row; `inner` numbers share one, and rows
  * follow each other round and round. Products are rounded once, from float64.
  */
 template <typename T>

@@ -16,13 +16,13 @@ namespace cpuacc {
 /* Whether a value has 8 bits, one scale and a zero point that it can store. */
 bool is_int8(const Value &value);
 
-/* Those of a layer without weights: of its first input and its output. Refuses others than bytes. */
+/* The parameters of a layer without weights: of its first input and its output. Refuses types other than bytes. */
 Int8Params int8_io_params_of(const Lowering &lowering);
 
-/* Those of a layer of two operands. Refuses others than bytes of one type. */
+/* The parameters of a layer of two operands. Refuses types other than bytes of one type. */
 Int8Params int8_pair_params_of(const Lowering &lowering);
 
-/* Those of a layer whose inputs are data, weights and maybe a bias, and whose weights have a scale
+/* The parameters of a layer whose inputs are data, weights and maybe a bias, and whose weights have a scale
  * for each column or one for all. Refuses what is not computed in integers.
  *
  * Args: column_axis: the axis of the weights' columns.
@@ -51,7 +51,7 @@ ByteTable complemented_bytes();
 void lower_table(Lowering &lowering, size_t i, const RealFunction &function,
                  std::optional<Bounds> bounds = std::nullopt);
 
-/* The same of the first input, by a kernel. */
+/* Lowers a function of the elements of the first input to a kernel on bytes. */
 void lower_int8_function(Lowering &lowering, Elementwise function);
 
 /* An input in an order, its bytes in steps of the output: looked up where these differ. Refuses other

@@ -127,7 +127,7 @@ constexpr bool are_alike(std::initializer_list<Parameter> parameters) {
 class Lowering;
 
 using Lower = void (*)(Lowering &lowering);
-/* What a step of a Signed32 input is worth in reals, one or one for each element; empty: it is no bias. */
+/* The real value of a step of a Signed32 input, one or one for each element; empty: the input is not a bias. */
 using BiasSteps = std::vector<double> (*)(const Lowering &lowering, size_t i);
 
 class Lowering {
@@ -283,7 +283,7 @@ struct LayerType {
   BiasSteps bias_steps = nullptr; /* of a layer with biases in integers */
 };
 
-/* Those of a family, each list in the file of its name. */
+/* The layer types of a family; each list is in the file of its name. */
 using Family = std::vector<LayerType>();
 Family activation_layers, attention_layers, convolution_layers, dimensions_layers, elementwise_layers,
     indexing_layers, joining_layers, matmul_layers, normalization_layers, pooling_layers, quantizing_layers, recurrent_layers,

@@ -58,7 +58,7 @@ void require_near(const Windows &windows) {
   }
 }
 
-/* Those of a layer on images [N, H, W, C]. */
+/* The windows of a layer on images [N, H, W, C]. */
 Windows windows_over(const Layer &layer, const Shape &in, const Shape &out, int64_t usual_stride) {
   Windows windows{};
   windows.batch = in[0];

@@ -14,7 +14,7 @@ Order image_order(const Lowering &lowering, int64_t usual_layout = ARMNN_CONVOLU
 Windows windows_of(const Lowering &lowering, const Order &order,
                    int64_t usual_stride = ARMNN_CONVOLUTION2D_STRIDE_Y_DEFAULT);
 
-/* Those of Pooling2d, whole: a window of no size is the image. */
+/* The windows of a Pooling2d; one without a size is the whole image. */
 Windows pooling_windows_of(const Lowering &lowering, const Order &order);
 
 /* The windows of layers on volumes [N, D, H, W, C]. */
@@ -27,7 +27,7 @@ struct VolumeWindows {
 /* All but the sizes of the windows. Refuses other layouts. */
 VolumeWindows volume_windows_of(const Lowering &lowering, int64_t usual_layout, int64_t usual_stride);
 
-/* Those of Pooling3d, whole. */
+/* The windows of a Pooling3d; one without a size is the whole volume. */
 VolumeWindows pooling_volume_windows_of(const Lowering &lowering);
 
 }  // namespace cpuacc

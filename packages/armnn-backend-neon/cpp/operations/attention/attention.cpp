@@ -228,7 +228,7 @@ class CachedAttention final : public Operation {
     return given;
   }
 
-  /* What a query sees by its place. */
+  /* The keys that a query sees because of its place. */
   Keys seen_by(int64_t query, int64_t length) const {
     const int64_t place = length - sizes_.queries + query;
     const int64_t last = rules_.is_causal ? std::clamp<int64_t>(place + 1, 0, length) : length;

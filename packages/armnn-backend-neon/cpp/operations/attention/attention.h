@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What transformers are made of: Attention, whose scores are never in memory as a whole, also to the keys of a cache, and
+/* Operations of transformers: Attention, whose scores are never in memory as a whole, also to the keys of a cache, and
  * RotaryEmbedding.
  */
 #pragma once
@@ -34,7 +34,7 @@ struct CacheRules {
   int64_t window; /* keys that a query sees up to its own; 0: all */
 };
 
-/* The same to the first keys of a cache, which is read where it is. Args: inputs: query, key, value, lengths, mask, sink. */
+/* Attention to the first keys of a cache, which is read in place. Args: inputs: query, key, value, lengths, mask, sink. */
 OperationPtr cached_attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
                               const CacheRules &rules, Shape mask_steps);
 

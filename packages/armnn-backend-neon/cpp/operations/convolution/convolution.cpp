@@ -97,7 +97,7 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
   return work.add(costs::pointer, static_cast<double>(rows * layout.taps * ratio_up(layout.columns, kernels.columns)));
 }
 
-/* What blocks of outputs have too many is cut off. */
+/* Adds the work of cropping the columns that come of rounding up to whole blocks of outputs. */
 void add_cut(costs::Work &work, const ConvolutionLayer &layer, const Windows &blocked, int64_t together) {
   if (blocked.output_width * together == layer.windows.output_width) return;
   const int64_t outputs = blocked.batch * blocked.output_height * layer.windows.output_width;
@@ -131,7 +131,7 @@ ConvolutionKernel plain_kernel(const ConvolutionLayer &layer, int64_t together, 
   return kernel;
 }
 
-/* The same in bfloat16; none if that takes longer. */
+/* The kernel in bfloat16; none if it takes longer. */
 std::optional<ConvolutionKernel> rounded_kernel(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
   if (!layer.fast_math.has_bfloat16) return std::nullopt;
   const Windows blocked = windows_of(layer, together);
@@ -164,7 +164,7 @@ std::optional<ConvolutionKernel> rounded_kernel(const ConvolutionLayer &layer, i
   return kernel;
 }
 
-/* What a byte of transformed weights has to save beyond those of the window: the time to read it from memory,
+/* The time that each byte of transformed weights beyond those of the window has to save: the time to read it from memory,
  * where the graph's constants do not stay in the caches, less that of a cold row, which its kernel counts. Tiles
  * of 4 x 4 quadruple the weights of a 3 x 3 window, and gain next to nothing over those of 2 x 2 where an image
  * has few tiles.

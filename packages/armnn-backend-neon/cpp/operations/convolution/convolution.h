@@ -28,7 +28,7 @@ costs::Work raster_work(const Windows &windows, const WeightLayout &layout, cons
 /* Of one group's image, that are rounded where it is stored in float32. */
 double raster_numbers(const Windows &windows, const WeightLayout &layout);
 
-/* The same as indirect_convolution, for such windows. Args: layout: may have a tap for each row of the window. */
+/* indirect_convolution for windows that suit a raster. Args: layout: may have a tap for each row of the window. */
 OperationPtr raster_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
                                 int64_t groups = 1, int64_t group_stride = 0);
 
@@ -70,7 +70,7 @@ struct Phase {
   int64_t taps;
 };
 
-/* Those of an offset below the stride, of the output's rows and columns. */
+/* The phases of an offset below the stride, of the output's rows and columns. */
 Phase row_phase(const Windows &windows, int64_t offset);
 Phase column_phase(const Windows &windows, int64_t offset);
 
@@ -86,7 +86,7 @@ int64_t most_outputs_per_block(const Windows &windows, int64_t columns);
 /* The windows of rows of that many outputs. */
 Windows blocked_windows(const Windows &windows, int64_t together);
 
-/* The same windows of the image with its surroundings. */
+/* The windows on the image with its padding. */
 Windows padded_windows(const Windows &windows);
 
 /* By which kernel a convolution is computed. */

@@ -27,7 +27,7 @@ struct SeenOutputs {
   int64_t tap_step;
 };
 
-/* What is copied of an image stays as it is. */
+/* Copies numbers of an image as they are. */
 struct Copied {
   template <typename T>
   void operator()(const T *from, int64_t n, T *to) const { std::copy_n(from, n, to); }

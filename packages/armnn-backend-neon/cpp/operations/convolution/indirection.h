@@ -36,7 +36,7 @@ class Indirection {
     step();
   }
 
-  /* Those of count windows from row on: tap t of window i is pointers[t * stride + i]. */
+  /* Writes the pointers of count windows from row on: tap t of window i is pointers[t * stride + i]. */
   void point(int64_t row, int64_t count, const Number **pointers, int64_t stride) {
     if (w_.output_width < kLeastRun) {
       for (int64_t i = 0; i < count; ++i) (*this)(row + i, pointers + i, stride);
@@ -78,7 +78,7 @@ class Indirection {
     }
   }
 
-  /* Those of a tap that is outside of the line for some windows. Args: x: of the first one. */
+  /* Writes the pointers of a tap that is outside of the line for some windows. Args: x: of the first one. */
   void point_some(const Number *line, int64_t x, int64_t count, const Number **pointers) const {
     for (int64_t k = 0; k < count; ++k, x += w_.stride_x) {
       pointers[k] = x >= 0 && x < w_.width ? line + x * w_.channels : zeros_;

@@ -177,7 +177,7 @@ int64_t elements_together(const CopyBox &box, size_t bytes) {
   return fits ? size : 1;
 }
 
-/* The same box of elements so many times as wide, which are its last axis. */
+/* The box of elements that are `times` as wide: each of them is a whole last axis. */
 CopyBox widened(CopyBox box, int64_t times) {
   box.shape.pop_back();
   box.from.pop_back();

@@ -10,7 +10,7 @@
 
 namespace cpuacc {
 
-/* The same box with as few axes as can be, the last one the densest of the target. */
+/* The box with as few axes as can be, the last one the densest of the target. */
 CopyBox simplified(CopyBox box);
 /* Whether kernels copy it row by row or tile by tile; it is simplified. */
 bool is_fast(const CopyBox &box);

@@ -21,7 +21,7 @@ class Indices {
     return is_wide_ ? reinterpret_cast<const int64_t *>(memory_)[i]
                     : reinterpret_cast<const int32_t *>(memory_)[i];
   }
-  /* The same, counted from the end if negative. Throws std::out_of_range. */
+  /* The index, counted from the end if it is negative. Throws std::out_of_range. */
   int64_t place(int64_t i, int64_t size) const {
     const int64_t given = (*this)[i];
     if (given < -size || given >= size) {

@@ -273,7 +273,7 @@ PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const Weig
   const Tiling wide = tiling_for_conversion(tiling, setup, most_rows);
   const int64_t rows = std::min(wide.rows_per_task, tiling.rows);
   const auto are_packed_as = [&](PanelStorage panels, bool gains, const auto &fit) {
-    /* What was stored may be for another number of threads. */
+    /* Stored weights may have been packed for another number of threads. */
     const std::string full = weights.recipe(recipe + recipe_of(panels));
     if (!setup.packed.is_packed_as(weights.source(), full, gains, fit)) return false;
     if (gains) tiling = wide;

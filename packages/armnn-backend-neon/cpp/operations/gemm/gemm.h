@@ -30,7 +30,7 @@ struct WeightLayout {
   std::string recipe() const;
 };
 
-/* The same with a paired tail, if the level has such and the last columns are few enough. */
+/* The layout with a paired tail, if the level has one and the last columns are few enough. */
 WeightLayout with_paired_tail(const WeightLayout &layout, const Kernels &kernels);
 
 /* Of a matrix [depth, columns], or [columns, depth] if it is transposed. */
@@ -83,7 +83,7 @@ struct Tiling {
 
   double task_ns() const { return ns / static_cast<double>(std::max<int64_t>(1, tasks())); }
 
-  /* What a task computes. */
+  /* The rows and columns that a task computes. */
   struct Range {
     int64_t first_row, last_row, first_column, last_column;
     int64_t rows() const { return last_row - first_row; }
@@ -237,7 +237,7 @@ class NextPanel {
     numbers_of_part_ = rows * (64 / static_cast<int64_t>(sizeof(Number)));
   }
 
-  /* What a tile fetches, nullptr when all is fetched. */
+  /* The part of the next panel that a tile fetches; nullptr when all is fetched. */
   const Number *part() {
     return fetched_ < numbers_ ? panel_ + std::exchange(fetched_, fetched_ + numbers_of_part_) : nullptr;
   }
@@ -332,7 +332,7 @@ using RowsKernelBfloat16 = void (*)(const GemmRowsBfloat16 &);
 inline RowsKernel rows_kernel(const Kernels &kernels, const float *) { return kernels.gemm_rows; }
 inline RowsKernelBfloat16 rows_kernel(const Kernels &kernels, const Bfloat16 *) { return kernels.gemm_rows_bfloat16; }
 
-/* The same for rows that begin at equal distances. */
+/* Runs a task whose rows begin at equal distances. */
 template <typename Number>
 void run_even_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
                    const EvenRows<Number> &rows) {
@@ -371,7 +371,7 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
   run_pointed_task(gemm, tiling, task, kernels, pointers, point);
 }
 
-/* Those of an operation with weights; bias may be kNone. */
+/* The tensors of an operation with weights; bias may be kNone. */
 struct WeightedTensors {
   TensorId input, weights, bias, out;
 };
@@ -455,7 +455,7 @@ PanelStorage rounded_panels(const Setup &setup, Tiling &tiling);
 PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightMatrices &matrices,
                            const std::string &recipe, int64_t most_rows, Tiling &tiling);
 
-/* What the recipe of packed weights ends with. */
+/* The end of the recipe of packed weights. */
 std::string recipe_of(PanelStorage panels);
 
 /* A multiple of 64. */
@@ -536,7 +536,7 @@ costs::Work product_work(const Products &products, const Kernels &kernels);
 /* A gemm of so many rows. */
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
 
-/* The same in bfloat16, in tile registers where the level has them. Numbers that are rounded before are not counted. */
+/* The work of a gemm in bfloat16, in tile registers where the level has them, without rounding its operands. */
 costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
 
 /* Products in tile registers of rows of taps * depth * number_bytes bytes. */

@@ -191,7 +191,7 @@ void Binary::run(const Frame &frame) const {
 
 namespace {
 
-/* What an integer is computed in, so that it wraps around. */
+/* The unsigned type in which an integer is computed, so that it wraps around. */
 template <typename T>
 using Modular = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
 

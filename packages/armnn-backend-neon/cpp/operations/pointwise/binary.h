@@ -14,7 +14,7 @@ namespace cpuacc {
  */
 using SpanFunction = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
 
-/* What a span function is beside a function of elements: the sum of two Signed32, or one of bytes in
+/* The kinds of span functions: a plain function of elements, the sum of two Signed32, or arithmetic on bytes in
  * steps of the output.
  */
 enum class SpanKind { plain, whole_sum, in_output_steps };

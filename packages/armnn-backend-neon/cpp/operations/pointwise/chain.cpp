@@ -177,7 +177,7 @@ bool Chain::can_read_bfloat16(const Kernels &, size_t input) const {
   return true;
 }
 
-/* What is read in bfloat16 has a buffer of its own, unless the link reads it as it is. */
+/* An input in bfloat16 has a buffer of its own, unless the link reads bfloat16. */
 void Chain::note_storage(const Setup &setup) {
   const auto is_rounded = [&](TensorId id, int64_t bytes) { return bytes == sizeof(float) && setup.is_bfloat16(id); };
   for (Link &link : links_) {

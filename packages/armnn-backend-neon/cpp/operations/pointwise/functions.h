@@ -46,7 +46,7 @@ OperationPtr cast(Ends ends, Convert convert);
 OperationPtr apply_function(Ends ends, const Elementwise &function);
 OperationPtr combine(const BinaryOperands &operands, Arithmetic operation);
 
-/* The same of Float16, at levels that compute in it; nullptr: computed so it has other bits than in float32. */
+/* Operations in Float16, at levels that compute in it; nullptr: the result would have other bits than float32's. */
 OperationPtr float16_function(const Kernels &kernels, Ends ends, const Elementwise &function);
 OperationPtr float16_arithmetic(const BinaryOperands &operands, Arithmetic operation);
 

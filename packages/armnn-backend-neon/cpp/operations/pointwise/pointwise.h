@@ -19,7 +19,7 @@ struct AccessPattern {
   bool is_dense(int64_t count) const { return inner == 1 && period == count; }
 };
 
-/* That of an operand with these strides and a dense output, if there is one. */
+/* The access pattern of an operand with these strides and a dense output, if there is one. */
 std::optional<AccessPattern> access_pattern_of(const Shape &shape, const Shape &strides);
 
 class Pointwise : public Operation {
@@ -38,7 +38,7 @@ class Pointwise : public Operation {
   /* Whether it does the same with operands and results in bfloat16, at a level that multiplies it. */
   virtual bool takes_bfloat16() const { return false; }
   virtual void compute_numbers(const Kernels &, const Numbers *, Stored, int64_t) const {}
-  /* What one takes, in times of costs::element. */
+  /* The time of one number, as a multiple of costs::element. */
   virtual double in_elements() const { return costs::kOneElement; }
 };
 

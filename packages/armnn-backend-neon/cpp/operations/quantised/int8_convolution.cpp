@@ -13,7 +13,7 @@ namespace {
 
 int64_t filled_depth(const WeightLayout &layout) { return ratio_up(layout.depth, 4) * 4; }
 
-/* What is copied of an image becomes what the kernels read. */
+/* Widens the bytes that are copied of an image to the numbers that the kernels read. */
 struct Widened {
   const Int8Kernels &kernels;
   bool is_signed;
@@ -68,7 +68,7 @@ class Int8Direct : public WithInt8Epilogue {
 
   bool widens() const { return element_bytes_ == sizeof(int16_t); }
 
-  /* What all windows see of an image, and its elements. */
+  /* The height and width of an image that all windows see, and its elements. */
   static int64_t seen_height(const Windows &w) {
     return (w.output_height - 1) * w.stride_y + (w.window_height - 1) * w.dilation_y + 1;
   }

@@ -14,7 +14,7 @@
 
 namespace cpuacc {
 
-/* Those of a depthwise convolution, as numbers without their zero point. */
+/* The weights of a depthwise convolution, as numbers without their zero point. */
 struct Int8DepthwiseWeights {
   const uint8_t *stored;
   const WindowSteps &steps;
@@ -27,7 +27,7 @@ struct Int8DepthwiseWeights {
   }
 };
 
-/* What both ways share: windows, and rows of the output as tasks. */
+/* The base of both ways to compute it: windows, and rows of the output as tasks. */
 class Int8Depthwise : public WithInt8Epilogue {
  public:
   Int8Depthwise(const WeightedTensors &tensors, const Windows &windows, WindowSteps steps, Int8Params params)
@@ -156,7 +156,7 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
  private:
   int64_t column_bytes(const Int8Kernels &kernels) const { return lines_ * kJoined * kernels.line_channels; }
 
-  /* That so many outputs of a row see. */
+  /* The columns of the image that so many outputs of a row see. */
   int64_t columns_of(int64_t width) const { return (width - 1) * windows_.stride_x + (taps_ - 1) * tap_step_ + 1; }
 
   /* Weights, bias and scales in the order of Int8DepthwiseLines. */

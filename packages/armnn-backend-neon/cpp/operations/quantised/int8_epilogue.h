@@ -12,7 +12,7 @@ namespace cpuacc {
 
 bool is_signed_int8(armnn_data_type type);
 
-/* Those of a data type. */
+/* The bounds of a data type. */
 Bounds bounds_of(armnn_data_type type);
 
 /* How bytes are read and what becomes of their sums. */
@@ -32,7 +32,7 @@ struct Int8Params {
   }
 };
 
-/* What becomes of bytes that were just stored, while they are near; nullptr: it is left out. */
+/* Steps on bytes that were just stored, while they are in the cache; nullptr: a step is left out. */
 struct Int8Epilogue {
   const ByteTable *table; /* replaces them */
   const Int8Addition *addition; /* then of them and those at the same place of another tensor */

@@ -15,7 +15,7 @@
 
 namespace cpuacc {
 
-/* What stands behind a panel: how many fours are added in 16 bits, or 0; how many are apart; which ones; their weights. */
+/* The bytes behind a panel: how many fours are added in 16 bits, or 0; how many are set apart; which; their weights. */
 size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
 
 /* Moves the fours of a panel that are too large there. Returns whether that are few; else the panel stays as it is.
@@ -414,7 +414,7 @@ class NextInt8Panel {
     part_bytes_ = fours * 64;
   }
 
-  /* What a tile fetches, nullptr when all is fetched. */
+  /* The part of the next panel that a tile fetches; nullptr when all is fetched. */
   const int8_t *part() { return next_ < end_ ? std::exchange(next_, next_ + part_bytes_) : nullptr; }
 
  private:
@@ -750,7 +750,7 @@ class IntegerGemm final : public Operation {
  private:
   enum Input : size_t { kWhole = 4, kScale, kShift, kInputs };
 
-  /* What a task has just made. */
+  /* Finishes the results that a task has just made. */
   void finish(const Frame &frame, const Tiling::Range &range) const {
     const bool adds_whole = !is_real_ && inputs[kWhole] != kNone;
     if (!adds_whole && function_.function == Function::identity) return;

@@ -84,10 +84,10 @@ struct Int8GemmTask {
   const DequantisedAccumulators *real = nullptr; /* what c holds instead of int32_t, from the first column on */
 };
 
-/* What a task needs: pointers to rows and, where the kernels want them wider, some of these rows. */
+/* The scratch bytes of a task: pointers to rows and, where the kernels want them wider, some of these rows. */
 size_t int8_task_bytes(const Tiling &tiling, const WeightLayout &layout, const Kernels &kernels);
 
-/* What pointers name: bytes, those only for panels of small weights, or numbers that were widened, for the others. */
+/* The rows that pointers name: bytes, bytes for panels of small weights only, or numbers widened for the others. */
 enum class Int8Rows { bytes, for_small_weights, widened };
 
 /* Which panels a task has. */

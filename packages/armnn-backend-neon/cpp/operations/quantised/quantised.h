@@ -62,7 +62,7 @@ struct ByteSteps {
 
 /* Of numbers between these. */
 ByteSteps steps_of_bytes(float least, float largest);
-/* Those of the finite numbers; the others do not widen the steps. */
+/* The extremes of the finite numbers; the others do not widen the steps. */
 Extremes finite_extremes(const Kernels &kernels, const float *x, int64_t n);
 
 OperationPtr dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point);

@@ -390,7 +390,7 @@ void Recurrence<T>::run_chains(const Frame &frame, int64_t way, int64_t first, i
           whole_bias == nullptr ? nullptr : whole_bias + (2 * way + 1) * columns,
           peepholes == nullptr ? nullptr : peepholes + way * 3 * units,
           functions_.data() + functions * static_cast<size_t>(way), {}};
-  /* What the steps add to the gates has no other reader: a step may write there. */
+  /* The numbers that the steps add to the gates have no other reader: a step may write there. */
   T *gates = frame.out<T>(inputs[kGates]) + way * steps * batch * columns;
   auto *all = frame.out<T>(outputs[0]);
   std::array<Item, kItemsTogether> states;
@@ -528,7 +528,7 @@ void LstmSequence<T>::normalize(const Frame &frame, T *gates, int64_t first, int
   }
 }
 
-/* What the cells show, in the place of the output gate, by the projection's weights and bias, clipped. */
+/* hidden = the cells' outputs, which are in the place of the output gate, times the projection, plus bias, clipped. */
 template <typename T>
 void LstmSequence<T>::project(const Step &at) const {
   const Rows<T> rows(at.frame.kernels);

@@ -161,7 +161,7 @@ inline int64_t padded(int64_t numbers) {
 template <typename T>
 size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(T); }
 
-/* What a packed matrix has: its numbers or, of floats only, steps behind the scale of each column, or bfloat16. */
+/* The format of a packed matrix: its numbers or, of floats only, bfloat16, or steps behind the scale of each column. */
 enum class GemvStorage { numbers, steps, bfloat16 };
 
 /* A matrix [columns, depth] in panels that gemv reads. */
@@ -180,7 +180,7 @@ struct GemvMatrix {
   /* y = x + bias + row * matrix for each row, the columns shared by threads if there is no other work for them. */
   void multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const std::byte *packed) const;
 
-  /* What multiplying so many rows takes. */
+  /* The time of multiplying so many rows. */
   double ns(const Frame &frame, int64_t rows) const {
     return static_cast<double>(columns * depth) * weight_ns(frame, rows);
   }
@@ -224,7 +224,7 @@ class Recurrence : public Operation {
   void run(const Frame &frame) const override;
 
  protected:
-  /* What a step of one item has of its own. */
+  /* The memory that a step of one item has of its own. */
   struct Item {
     T *gates; /* what the step adds to them; may be overwritten */
     T *hidden; /* the output of the step before, then of this one: [outputs] */
@@ -248,7 +248,7 @@ class Recurrence : public Operation {
     size_t count_ = 0;
   };
 
-  /* What a step of items of one way has. */
+  /* The data of a step of items in one direction. */
   struct Step {
     const Frame &frame;
     int64_t way;
@@ -273,7 +273,7 @@ class Recurrence : public Operation {
                         const T *bias, Place y) const;
   /* Packs weights that are constant. Called once matrices_ is known. */
   virtual void pack_ahead(const Setup &setup);
-  /* That a product of an item needs. */
+  /* The further numbers of scratch memory that a product of an item needs. */
   virtual int64_t further_numbers() const { return 0; }
   /* The matrices that the recurrent weights of one way are, one behind the other. */
   virtual std::vector<GemvMatrix<T>> matrices() const;
@@ -318,12 +318,12 @@ class Recurrence : public Operation {
   bool has_wide_lengths_ = false;
 };
 
-/* What the cells of long short-term memories have in common. */
+/* Shared by the cells of long short-term memories. */
 
 /* The order of the gates in rows of all of them. */
 enum LstmGate : int64_t { kInputGate, kOutputGate, kForgetGate, kCandidate, kLstmGates };
 
-/* What is added to the variance of a normalised gate: numbers that are all alike become zeros. */
+/* The number that is added to the variance of a normalised gate, so that numbers that are all alike become zeros. */
 template <typename T>
 constexpr T kNoVariance = std::numeric_limits<T>::min();
 
@@ -352,7 +352,7 @@ class LstmSequence : public Recurrence<T> {
   using Place = typename Base::Place;
 
  public:
-  /* What an Lstm of TensorFlow Lite and one of ONNX have apart. */
+  /* The differences between an Lstm of TensorFlow Lite and one of ONNX. */
   struct Options {
     T clip{}; /* of what enters a function; 0 for not, as the next two */
     T cell_clip{};

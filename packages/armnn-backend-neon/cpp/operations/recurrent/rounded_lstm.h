@@ -56,7 +56,7 @@ class RoundedLstm final : public Operation {
   void run(const Frame &frame) const override;
 
  private:
-  /* What an item works with: a row of all gates twice, and once as it is stored. */
+  /* The working memory of an item: a row of all gates twice, and once as it is stored. */
   struct Memory {
     float *gates;
     float *terms;

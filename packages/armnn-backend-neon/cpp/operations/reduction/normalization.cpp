@@ -9,7 +9,7 @@
 namespace cpuacc {
 namespace {
 
-/* What becomes of each row of numbers side by side. */
+/* The base of operations on each row of numbers side by side. */
 class Rows : public Operation {
  public:
   /* Args: elements: what a number takes, in times of costs::element; length: of a row, 0 for that of the last axis. */

@@ -49,7 +49,7 @@ struct RoundedRows {
  */
 float step_of(const float *numbers, int64_t count, int64_t stride);
 
-/* Those of the columns of rows, side by side: false if one has none. */
+/* Finds the steps of the columns of rows, side by side; false if a column has none. */
 bool find_steps(const float *rows, int64_t count, int64_t columns, float *steps);
 
 /* How many steps of its column each number of a row is. */

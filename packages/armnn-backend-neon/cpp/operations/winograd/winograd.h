@@ -46,7 +46,7 @@ struct Winograd1dFilter {
   int64_t points() const { return outputs + window - 1; }
 };
 
-/* Those by which a convolution can be done. */
+/* The filters by which a convolution can be computed. */
 std::vector<Winograd1dFilter> winograd_1d_filters(const Windows &windows);
 
 /* Args: layout: of the weights, a tap per element of the window. */
