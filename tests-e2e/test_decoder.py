@@ -98,6 +98,16 @@ def test_what_does_not_fit_is_an_error_of_the_run(backends: list[str]) -> None:
                 model.run(feeds)
 
 
+@pytest.mark.parametrize("backends", [["CpuRef"], ["CpuAcc"]], ids=["CpuRef", "CpuAcc"])
+def test_places_outside_of_the_rotations_are_an_error_of_the_run(backends: list[str]) -> None:
+    network = armnn.parse(decoder("none", "places"), suffix="onnx")
+    stream = armnn.load_model(network, backends, states="auto").stream(capacity=CAPACITY)
+    for place, index in ((PLACES, PLACES), (1 << 40, 1 << 40), (-1, PLACES), (-40, PLACES)):
+        with pytest.raises(ExecutionError, match=f"the index {index} is outside of"):
+            stream.run({"input_ids": [[1]], "position_ids": [[place]]})
+    assert stream.length == 0
+
+
 def decoded_in_place(
     model: armnn.LoadedNetwork, steps: int
 ) -> tuple[list[Array], dict[str, Array]]:
@@ -298,6 +308,11 @@ def test_a_mask_of_the_callers_tells_of_shorter_prompts() -> None:
             r"has shape \[2,7\]: expected \[2,8\], as this call adds 1",
         ),
         ({"attention_mask": np.float32([[1] * 8])}, "float32"),
+        (
+            {"attention_mask": np.array([[1] * 8, [0, 0, *[1] * 6]])},
+            "leaves out row 1 of item 1, and row 2 counts.* Pad shorter prompts of a batch at th",
+        ),
+        ({"attention_mask": np.full((2, 8), 2)}, "other numbers than 0 and 1"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             stream.run({"input_ids": tokens, **given})

@@ -344,6 +344,36 @@ def test_a_runtime_may_be_shared(genai_folder: Path) -> None:
         assert repr(generator) == f"<Generator of {str(genai_folder)!r}>"
 
 
+def test_a_model_that_asks_how_many_logits_it_should_compute(
+    genai_folder: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(genai_folder, tmp_path / "model")
+    model = onnx.load(folder / "model.onnx")
+    nodes = model.graph.node
+    at = next(at for at, node in enumerate(nodes) if "head" in node.output)
+    wanted = onnx.helper.make_tensor_value_info("num_logits_to_keep", onnx.TensorProto.INT64, [])
+    model.graph.input.append(wanted)
+    for name, value in (("one", [1]), ("most", [1 << 40]), ("second", [1])):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), f"of.{name}"))
+    before = nodes[at].input[0]
+    nodes[at].input[0] = "kept"
+    for node in (
+        onnx.helper.make_node("Slice", [before, "first", "of.most", "of.second"], ["kept"]),
+        onnx.helper.make_node("Neg", ["count"], ["first"]),
+        onnx.helper.make_node("Reshape", ["num_logits_to_keep", "of.one"], ["count"]),
+    ):
+        nodes.insert(at, node)
+    onnx.save(model, folder / "model.onnx")
+    options = {"max_tokens": 12, "temperature": 0.0}
+    with (
+        armnn_generate.load(genai_folder, ["CpuRef"]) as plain,
+        armnn_generate.load(folder, ["CpuRef"]) as asking,
+    ):
+        for prompt in (PROMPT, PROMPT * 4):
+            expected, made = (it.stream(prompt, **options) for it in (plain, asking))
+            assert "".join(made) == "".join(expected)
+
+
 def test_bytes_of_weights_are_those_that_a_token_reads(generator: Generator) -> None:
     # Products of 4 bits with a scale for each block of 32 and a zero point of 4 bits for each,
     # and five norms of 64; nothing of the table, and rotations of 8 numbers a place.

@@ -681,6 +681,25 @@ def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
 # -- streams ---------------------------------------------------------------------------------------
 
 
+def _check_mask(name: str, mask: NDArray[Any]) -> None:
+    """Check that rows of a mask that count come first: how many they are is all that it says.
+
+    Raises:
+        InvalidArgumentError: One that counts is behind one that does not, as of a prompt that is
+            padded in front, or a number is neither 0 nor 1.
+    """
+    if not ((mask == 0) | (mask == 1)).all():
+        raise InvalidArgumentError(f"the input {name!r} has other numbers than 0 and 1")
+    rises = np.argwhere(np.diff(mask.astype(np.int8), axis=-1) > 0)
+    if len(rises):
+        *item, row = (int(each) for each in rises[0])
+        raise InvalidArgumentError(
+            f"the input {name!r} leaves out row {row} of item {item[0] if item else 0}, and row "
+            f"{row + 1} counts: expected 1 for all rows of a prompt, then 0. Pad shorter prompts "
+            "of a batch at their end"
+        )
+
+
 class _PreparedCall:
     """A bound call of a stream on arrays of its own, for inputs of one set of shapes."""
 
@@ -1198,13 +1217,15 @@ class StreamStates:
         for name, array in network.arrays_of(taken).items():
             columns = rows if kinds[name] == "places" else memory.length + rows
             shape = (*memory.counters(rows)[name].shape[:-1], columns)
-            given[name] = network.checked_state(name, array, network.inputs[name])
+            given[name] = network.checked_state(name, np.asarray(array), network.inputs[name])
             if given[name].shape != shape:
                 raise InvalidArgumentError(
                     f"the input {name!r} has shape {format_shape(given[name].shape)}: expected "
                     f"{format_shape(shape)}, as this call adds {rows} rows to {memory.length}; the "
                     "stream makes it where it is left out"
                 )
+            if kinds[name] == "mask":
+                _check_mask(name, given[name])
         return arrays, given
 
     def _sizes(self, network: LoadedNetwork, inputs: Mapping[str, Any]) -> dict[str, int]:
