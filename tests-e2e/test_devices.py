@@ -15,7 +15,7 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
-from armnn.backends import BackendContext
+from armnn.backends import BackendContext, Event, ProfilingContext, ProfilingSink
 from armnn.errors import (
     CancelledError,
     ClosedError,
@@ -25,8 +25,10 @@ from armnn.errors import (
 )
 from armnn.types import DataType
 from armnn_conformance.cases import cases_of
-from armnn_conformance.checks.by_name import Checks
+from armnn_conformance.checks import devices
+from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.checks.correctness import CaseResult, check_case
+from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
 from fakes.devices import (
     Counts,
@@ -452,4 +454,80 @@ def test_the_kit_passes_it_and_sees_a_kernel_that_fails(kind: type[QueuedBackend
     with Subject(kind.id) as subject:
         cases = [case for case in cases_of("Addition") if case.data_type is DataType.FLOAT32]
         assert {check_case(subject, case).verdict for case in cases} == {CaseResult.PASSED}
-        Checks(subject).handles(["Addition"])
+        checks = Checks(subject)
+        checks.handles(["Addition"])
+        for name in ("events", "foreign event", "trim"):
+            checks.device(name, ["Addition"])
+
+
+def faulty_wait(self: QueueOfContext, event: Event) -> None:
+    """Wait for no event of another device."""
+
+
+class Impatient(Event):
+    """One whose wait ends before the work."""
+
+    is_done = False
+
+    def wait(self) -> None:
+        pass
+
+
+def of_no_layer(self: QueuedBackend, sink: ProfilingSink) -> ProfilingContext:
+    class Reporting(ProfilingContext):
+        def end_run(self, network_id: int) -> None:
+            now = time.perf_counter_ns()
+            sink.event("nobody", now, now, category="device", backend="Queued")
+
+    return Reporting()
+
+
+@pytest.mark.parametrize(
+    ("check", "owner", "method", "fault", "message"),
+    [
+        ("events", QueuedHandle, "written", lambda _: 7, r"written\(\) returned 7: expected an Ev"),
+        (
+            "events",
+            QueuedHandle,
+            "written",
+            lambda _: Impatient(),
+            r"wait\(\) of an event returned, but its is_done is False",
+        ),
+        (
+            "foreign event",
+            QueueOfContext,
+            "wait_for",
+            faulty_wait,
+            "did not wait until it was done",
+        ),
+        (
+            "device times",
+            QueuedBackend,
+            "create_profiling_context",
+            of_no_layer,
+            "2 of 2 events of the device have no layer of their name",
+        ),
+        ("fork", None, "", None, "was forked from a process with the backend hangs: if it cannot"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the fake device is a thread
+def test_the_kit_sees_faults_of_queues(
+    check: str,
+    owner: type | None,
+    method: str,
+    fault: object,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(devices, "_FORK_SECONDS", 1)
+    with Subject("Queued") as subject:
+        checks = Checks(subject)
+        if check == "device times":
+            with pytest.raises(NotSupportedError, match="it reports no times of a device"):
+                checks.device(check, ["Addition"])
+        elif owner is not None:
+            checks.device(check, ["Addition"])
+        if owner is not None:
+            monkeypatch.setattr(owner, method, fault)
+        with pytest.raises(NonconformityError, match=message):
+            checks.device(check, ["Addition"])

@@ -295,8 +295,10 @@ class QueueOfContext(MemoryManager):
         pass
 
     def wait_for(self, event: Event) -> None:
-        assert isinstance(event, QueueEvent)
-        self.device.enqueue(partial(_block_until, event))
+        if isinstance(event, QueueEvent):
+            self.device.enqueue(partial(_block_until, event))
+        else:
+            event.wait()
 
 
 def _block_until(event: QueueEvent) -> None:

@@ -122,6 +122,7 @@ class BoundCase:
     Attributes:
         inputs: The handles of the inputs, None where one is absent.
         outputs: The handles of the outputs.
+        memory: The memory manager of its context, if there is one.
     """
 
     def __init__(self, subject: Subject, layer: Layer, inputs: Sequence[CaseTensor | None]) -> None:
@@ -129,7 +130,7 @@ class BoundCase:
         operands = [None if value is None else inputs[i] for i, value in enumerate(layer.inputs)]
         self._given = [None if operand is None else operand.stored for operand in operands]
         self._factory = None if works_in_host_memory(subject) else subject.own_factory
-        self._memory = None if self._factory is None else subject.backend.create_memory_manager()
+        self.memory = None if self._factory is None else subject.backend.create_memory_manager()
         read = subject.backend.host_inputs(layer, subject.model)
         made = subject.backend.host_outputs(layer, subject.model)
         self.inputs = [
@@ -160,13 +161,13 @@ class BoundCase:
         Raises:
             NonconformityError: It wrote to an input or past the ends of an output.
         """
-        if self._memory is not None:
-            self._memory.acquire()
+        if self.memory is not None:
+            self.memory.acquire()
         try:
             return self._run(by)
         finally:
-            if self._memory is not None:
-                self._memory.release()
+            if self.memory is not None:
+                self.memory.release()
 
     def _run(self, by: Callable[[Step], object] | None) -> list[NDArray[Any]]:
         if self._factory is not None:  # whose memory may hold nothing between runs
@@ -193,7 +194,7 @@ class BoundCase:
         if self._factory is None or on_host:
             return ArrayHandle(operand.info, _aligned(operand.stored))
         if not operand.constant:
-            return self._factory.create(operand.info, self._memory)
+            return self._factory.create(operand.info, self.memory)
         handle = self._factory.create(operand.info, None)
         handle.copy_from(operand.stored)  # workloads may read constants when they are bound
         return handle
@@ -202,7 +203,7 @@ class BoundCase:
         if not info.is_static:
             return ComputedHandle(info)
         if self._factory is not None and not on_host:
-            return self._factory.create(info, self._memory)
+            return self._factory.create(info, self.memory)
         block = _aligned(np.full(info.size_bytes + 2 * _GUARD_BYTES, GARBAGE, np.uint8))
         self._blocks.append(block)
         body = block[_GUARD_BYTES : _GUARD_BYTES + info.size_bytes]

@@ -17,6 +17,7 @@ from armnn_conformance.cases import all_cells, covered_layers
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import CrashError
 from armnn_conformance.checks.correctness import CaseResult
+from armnn_conformance.checks.devices import CHECKS as DEVICE_CHECKS
 from armnn_conformance.checks.hostile_host import check_hostile_host
 from armnn_conformance.checks.quiet import check_quiet
 from armnn_conformance.graphs.families import ALL_FAMILIES
@@ -129,6 +130,15 @@ def test_the_backend_keeps_the_contract(
 ) -> None:
     run("contract", check=check)
     crashes.forget(subject.entry, [check])
+
+
+@pytest.mark.conformance_robust
+@pytest.mark.parametrize("check", DEVICE_CHECKS)
+def test_a_device_is_used_as_the_contract_says(
+    run: Callable[..., Any], check: str, request: pytest.FixtureRequest
+) -> None:
+    title = f"device, {check}"
+    run("device", title=title, name=check, layers=_layers(request.config))
 
 
 @pytest.mark.conformance_correct

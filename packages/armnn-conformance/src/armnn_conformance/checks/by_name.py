@@ -16,7 +16,7 @@ from armnn.backends.native import NativeBackend
 from armnn.graph import Layer
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, cases_of, data_types_of
-from armnn_conformance.checks import contract, stress
+from armnn_conformance.checks import contract, devices, stress
 from armnn_conformance.checks import graphs as graph_checks
 from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
 from armnn_conformance.checks.correctness import CaseResult, Outcome, answer_of, check_case
@@ -34,7 +34,7 @@ from armnn_conformance.graphs.families import (
 )
 from armnn_conformance.hostile.host import GraphOfC
 from armnn_conformance.hostile.tricks import FREES_DROPPED, NothingToPlayError, play
-from armnn_conformance.running import NonconformityError, layer_of
+from armnn_conformance.running import NonconformityError, layer_of, works_in_host_memory
 from armnn_conformance.subject import Subject
 
 Announce: TypeAlias = Callable[[str], None]
@@ -200,6 +200,15 @@ class Checks:
         """Bind a layer to too few tensors."""
         self._stress(contract.check_handle_counts, layers)
 
+    def device(self, name: str, layers: Iterable[str]) -> None:
+        """Run one of the checks of :mod:`armnn_conformance.checks.devices`."""
+        if works_in_host_memory(self.subject):
+            raise NotSupportedError("the backend works in host memory")
+        try:
+            self._stress(devices.CHECKS[name], layers)
+        except NothingToCheckError as error:
+            raise NotSupportedError(str(error)) from error
+
     def graphs(self, family: str, layers: Iterable[str]) -> list[str]:
         """Run a family's graphs of claimed layers; return their names.
 
@@ -306,6 +315,7 @@ _CHECKS: dict[str, Callable[..., Any]] = {
         Checks.memory,
         Checks.interruptions,
         Checks.handles,
+        Checks.device,
         Checks.graphs,
         Checks.hostile_graphs,
     )

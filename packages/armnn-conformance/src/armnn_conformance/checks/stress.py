@@ -75,16 +75,16 @@ def check_concurrent_runs(subject: Subject, case: LayerCase) -> None:
     Raises:
         NonconformityError: A thread got something else, or an error.
     """
-    with _loaded(subject.runtime, subject.id, case) as network:
+    with loaded(subject.runtime, subject.id, case) as network:
         if network is None:
             return
         feeds = [_rolled(case, thread) for thread in range(THREADS)]
-        alone = [_stored(network.run(each)) for each in feeds]
+        alone = [stored(network.run(each)) for each in feeds]
         start = threading.Barrier(THREADS)
 
         def run(thread: int) -> list[list[NDArray[Any]]]:
             start.wait()
-            return [_stored(network.run(feeds[thread])) for _ in range(ROUNDS)]
+            return [stored(network.run(feeds[thread])) for _ in range(ROUNDS)]
 
         with frequent_switches(), ThreadPoolExecutor(THREADS) as pool:
             together = list(pool.map(run, range(THREADS)))
@@ -113,7 +113,7 @@ def check_out_of_memory(
     options: CreationOptions = replace(subject.options, custom_allocators={subject.id: allocator})
     with (
         Runtime(options) as runtime,
-        _loaded(runtime, subject.id, case) as network,
+        loaded(runtime, subject.id, case) as network,
     ):
         if network is None:
             return
@@ -123,7 +123,7 @@ def check_out_of_memory(
             allocator.is_exhausted = False
         else:
             raise NonconformityError("a run without working memory did not fail")
-        compare(_stored(network.run(feeds_of(case))), case, "after an error, the runtime's")
+        compare(stored(network.run(feeds_of(case))), case, "after an error, the runtime's")
     if allocator.in_use:
         raise NonconformityError(f"{allocator.in_use} blocks of memory were not given back")
 
@@ -136,7 +136,7 @@ def check_interrupted_runs(subject: Subject, case: LayerCase) -> None:
     """
     cancel = threading.Event()
     cancel.set()
-    with _loaded(subject.runtime, subject.id, case) as network:
+    with loaded(subject.runtime, subject.id, case) as network:
         if network is None:
             return
         try:
@@ -151,11 +151,11 @@ def check_interrupted_runs(subject: Subject, case: LayerCase) -> None:
             pass
         else:
             raise NonconformityError("a run without time ended as if nothing had happened")
-        compare(_stored(network.run(feeds_of(case))), case, "after a cancelled run, the runtime's")
+        compare(stored(network.run(feeds_of(case))), case, "after a cancelled run, the runtime's")
 
 
 @contextmanager
-def _loaded(runtime: Runtime, backend_id: str, case: LayerCase) -> Iterator[LoadedNetwork | None]:
+def loaded(runtime: Runtime, backend_id: str, case: LayerCase) -> Iterator[LoadedNetwork | None]:
     """Yield a case as a loaded network, unless rewritten."""
     network = network_of(case)
     try:
@@ -188,7 +188,8 @@ def _rolled(case: LayerCase, places: int) -> dict[str, NDArray[Any]]:
     return feeds
 
 
-def _stored(results: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+def stored(results: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return the outputs of a run of a case, in order."""
     return [results[output_name(index)] for index in range(len(results))]
 
 
