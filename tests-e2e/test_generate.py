@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import onnxruntime_genai as genai
 import pytest
@@ -21,10 +22,31 @@ MESSAGES = [{"role": "user", "content": "Hello thé, one and the other"}]
 BACKENDS = pytest.mark.parametrize("backend", ["CpuRef", "CpuAcc"])
 
 
-@pytest.mark.parametrize("points", ["none", "packed", "real"])
+def add_windows(folder: Path, size: int) -> None:
+    """Let caches move with the windows of attention, as those of onnxruntime-genai's builder do."""
+    model = onnx.load(folder / "model.onnx")
+    for node in model.graph.node:
+        if node.op_type == "GroupQueryAttention":
+            moves = {"local_window_size": size, "sliding_window_cache": 1}
+            node.attribute.extend([onnx.helper.make_attribute(*each) for each in moves.items()])
+    onnx.save(model, folder / "model.onnx")
+    config = json.loads((folder / "genai_config.json").read_text())
+    config["model"]["decoder"]["sliding_window"] = {
+        "window_size": size,
+        "slide_key_value_cache": False,
+        "slide_inputs": False,
+        "layers": [0, 1],
+        "cache_slack": 4,
+    }
+    (folder / "genai_config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize("points", ["none", "packed", "real", "window"])
 @BACKENDS
 def test_a_chat_is_onnxruntime_genais(tmp_path: Path, points: str, backend: str) -> None:
-    folder = write_genai_folder(tmp_path / "model", points)
+    folder = write_genai_folder(tmp_path / "model", points.replace("window", "packed"))
+    if points == "window":
+        add_windows(folder, 8)
     model = genai.Model(str(folder))
     tokenizer = genai.Tokenizer(model)
     text = tokenizer.apply_chat_template(json.dumps(MESSAGES), add_generation_prompt=True)
@@ -38,6 +60,7 @@ def test_a_chat_is_onnxruntime_genais(tmp_path: Path, points: str, backend: str)
     expected = theirs.get_sequence(0)
     with armnn_generate.load(folder, [backend, "CpuRef"]) as generator:
         assert generator.template.render(MESSAGES) == text
+        assert generator.model.is_in_place
         generation = generator.stream(MESSAGES, max_tokens=40)
         "".join(generation)
     assert generation.prompt == prompt.tolist()

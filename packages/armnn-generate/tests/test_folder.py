@@ -138,7 +138,16 @@ def test_links_of_the_cache_of_hugging_face_are_followed(tmp_path: Path) -> None
         (("decoder", "session_options", "provider_options"), [{"cpu": {"a": "b"}}], "'cpu'"),
         (("decoder", "session_options", "provider_options"), "cuda", "expected a list"),
         (("decoder", "session_options"), [], "session_options of .* expected an object"),
-        (("decoder", "sliding_window"), {"window_size": 4}, "holds the whole context"),
+        (
+            ("decoder", "sliding_window"),
+            {"window_size": 4},
+            "expected false: its caches and inputs",
+        ),
+        (
+            ("decoder", "sliding_window"),
+            {"slide_key_value_cache": False, "slide_inputs": True},
+            "sliding_window.slide_inputs .* is True, expected false",
+        ),
         (("decoder", "pipeline"), [{"embed": {}}], "a decoder in one file"),
         (("decoder", "inputs", "past_names"), "past_%d", "tensors of their own"),
         (("vision",), {"filename": "vision.onnx"}, "a model of text alone"),

@@ -37,6 +37,10 @@ _LOGITS_WANTED: Final = "num_logits_to_keep"
 """An input that some exporters add: for how many of the last tokens logits are computed."""
 
 
+_PARSING: Final = {"mapped": True, "whole_caches": True}
+"""Plain weights leave the memory once they are packed, and caches are written in place."""
+
+
 class LanguageModel:
     """A loaded network of a language model, shared by conversations.
 
@@ -61,7 +65,7 @@ class LanguageModel:
         """
         self.folder = folder
         if folder.model.suffix != PREPARED:  # most weights are in memory once, packed
-            options = {"parser_options": {"mapped": True}, **options}
+            options = {"parser_options": _PARSING, **options}
         self.network = runtime.load_model(folder.model, states="auto", **options)
         self.caches = caches_of(folder, self.network.inputs, self.network.outputs)
         rooms = [self.network.inputs[name].shape or () for name in self.caches]
@@ -204,7 +208,7 @@ def compile_folder(
     rows = found.context_length if capacity is None else integer(capacity, "the capacity")
     if not 0 < rows <= found.context_length:
         raise refused("the capacity", capacity, f"1 to {found.context_length}, the context")
-    network = armnn.parse(found.model, parser_options={"mapped": True})
+    network = armnn.parse(found.model, parser_options=_PARSING)
     infos = {layer.name: layer.output.info for layer in network.inputs}
     caches = caches_of(found, infos, [layer.name for layer in network.outputs])
     sets = []

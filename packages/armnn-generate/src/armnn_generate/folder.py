@@ -123,8 +123,11 @@ def _of_genai(folder: Path, file: str | None) -> ModelFolder:
             raise model.refused(name, "a model of text alone, which has a decoder only")
     if decoder.given.get("pipeline"):
         raise decoder.refused("pipeline", "a decoder in one file")
-    if decoder.given.get("sliding_window"):
-        raise decoder.refused("sliding_window", "a cache that holds the whole context")
+    window = decoder.part("sliding_window")
+    for name in ("slide_key_value_cache", "slide_inputs"):
+        # Windows of attention need nothing: caches hold the whole context here.
+        if window.given and window.given.get(name, True):
+            raise window.refused(name, "false: its caches and inputs are moved by the runtime")
     _check_session(decoder.part("session_options"))
     inputs, outputs = decoder.part("inputs"), decoder.part("outputs")
     if inputs.given.get("past_names") or outputs.given.get("present_names"):

@@ -31,6 +31,7 @@ def parse(
     *,
     overridable: str | bool = False,
     mapped: bool = False,
+    whole_caches: bool = False,
     folder: Path | None = None,
     survey: Survey | None = None,
     folded: bool = False,
@@ -53,6 +54,9 @@ def parse(
         mapped: Whether weights are mapped where they are in the file, as those in files beside it
             are. They take no memory once a backend has packed them; the file must not be
             overwritten as long as the network is there, only replaced by renaming.
+        whole_caches: Whether caches that move with the window of their attention
+            (``sliding_window_cache`` of GroupQueryAttention) get room for all tokens, so that they
+            never move: results are the same, and a state is written in place.
         folder: That of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
@@ -68,6 +72,11 @@ def parse(
         InvalidArgumentError: The model has no such initializer among its inputs.
     """
     model = read_model(source, folder=folder, mapped=flag(mapped, "mapped"))
+    if flag(whole_caches, "whole_caches"):
+        for node in model.graph.node:
+            if node.op_type == "GroupQueryAttention":
+                kept = [each for each in node.attribute if each.name != "sliding_window_cache"]
+                node.attribute[:] = kept
     return network_of(model, survey, overridable=overridable, folded=folded)
 
 
