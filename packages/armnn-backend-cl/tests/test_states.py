@@ -191,13 +191,13 @@ def test_a_cache_that_the_host_reads_stays_there(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_decoders_step_stays_on_the_device(moved: Counter[tuple[str, int]]) -> None:
-    def network() -> Network:
+    def network(capacity: int | str = 100) -> Network:
         made = Network("decoder")
         x = made.add_input("x", TensorInfo((1, 4, "rows", 24)))
         at, count = (made.add_input(name, TensorInfo((1,), "Signed64")) for name in ("at", "count"))
         caches = []
         for name, function in (("key", "Abs"), ("value", "Square")):
-            past = made.add_input(f"past.0.{name}", TensorInfo((1, 4, 100, 24)))
+            past = made.add_input(f"past.0.{name}", TensorInfo((1, 4, capacity, 24)))
             new = made.add_activation(x, function=function)
             caches.append(made.add_tensor_scatter(past, new, at))
             made.add_output(f"present.0.{name}", caches[-1])
@@ -214,3 +214,17 @@ def test_a_decoders_step_stays_on_the_device(moved: Counter[tuple[str, int]]) ->
         np.testing.assert_allclose(found, reference.run({"x": x})["y"], rtol=1e-4, atol=1e-5)
     del moved["down", 8]  # whether lengths were wrong
     assert moved == {("up", 8): 2, ("up", x.nbytes): 1, ("down", x.nbytes): 1, ("on it", 0): 0}
+
+    growing, reference = (
+        armnn.load_model(network("capacity"), [each], states="auto").stream()
+        for each in ("GpuAcc", "CpuRef")
+    )
+    x = random.standard_normal((1, 4, 254, 24)).astype(np.float32)
+    growing.run({"x": x})
+    reference.run({"x": x})
+    call = growing.bind({"x": (1, 4, 1, 24)})
+    for _ in range(4):  # beyond the 256 rows that it begins with
+        x = random.standard_normal((1, 4, 1, 24)).astype(np.float32)
+        call.inputs["x"][...] = x
+        np.testing.assert_allclose(call()["y"], reference.run({"x": x})["y"], rtol=1e-4, atol=1e-5)
+    assert isinstance(call.states["past.0.key"], armnn.Buffer)

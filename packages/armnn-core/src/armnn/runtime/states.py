@@ -394,12 +394,13 @@ class StateMemory:
         for name, output in self.pairs.items():
             count = 1 if name in self.caches else len(self.sides)
             kept = plan.kept(name, output, count, managers)
-            for side, handle in zip(self.sides, kept * len(self.sides), strict=False):
-                if side is self.read:
-                    handle.tensor.copy_from(self.fetch(name))
+            if not kept:
+                continue
+            kept = [kept[side % count] for side in range(len(self.sides))]
+            kept[self.side].tensor.copy_from(self.fetch(name))
+            for side, handle in zip(self.sides, kept, strict=True):
                 side[name] = handle
-            if kept:
-                self.managers = managers
+            self.managers = managers
 
     def close(self) -> None:
         """Give the memory of backends back; the states there are gone."""
