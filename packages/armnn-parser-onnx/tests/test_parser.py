@@ -162,6 +162,11 @@ def test_a_run_that_gives_initializers_takes_them_as_inputs(model: Model, tmp_pa
             np.testing.assert_array_equal(loaded.bind(feeds)()["y"], wanted)
             np.testing.assert_array_equal(loaded.submit(feeds).result()["y"], wanted)
         loaded.prepare({"b": X.shape})
+        given: Any = [5, {5: X}]
+        for wrong in given:
+            for call in (loaded.run, loaded.bind, loaded.prepare):
+                with pytest.raises(InvalidArgumentError, match="5"):
+                    call(wrong)
         for feeds, message in (
             ({"x": X, "z": X}, "there is no input 'z': .* takes 'x' "),
             ({"x": X, "b": X, "z": X}, "there is no input 'b', 'z': .* takes 'x' "),

@@ -908,7 +908,7 @@ class LoadedNetwork:
         Raises:
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
-        other = self._taking(shapes)
+        other = self._taking(shapes) if isinstance(shapes, Mapping) else None
         if other is not None:
             other.prepare(shapes)
             return
@@ -970,9 +970,10 @@ class LoadedNetwork:
         more = [each for each in given if each not in self._names]
         if not more or self._load_overriding is None or self._states is not None:
             return None
-        names = ",".join(sorted(set(more).difference(self._aliases.inputs)))
-        if not names:
+        unknown = set(more).difference(self._aliases.inputs)
+        if not unknown or not all(isinstance(each, str) for each in unknown):
             return None
+        names = ",".join(sorted(unknown))
         known = self.resources.overriding
         with self._plans.gate, self._overriding_lock:
             if names not in known:
