@@ -43,6 +43,8 @@ print(built[str], built[bytes], y.tobytes().hex())
 class Kept(dict[str, bytes], BlobStore):
     """Blobs in memory; the folders that keep them are tested in the core."""
 
+    __hash__ = object.__hash__
+
     def get(self, key: str) -> bytes | None:  # type: ignore[override]  # the store's, not the mapping's
         return dict.get(self, key)
 
@@ -100,7 +102,7 @@ def run_once(program: Program, name: str) -> np.ndarray:
 
 def test_a_program_is_kept_once_its_kernels_have_run(monkeypatch: pytest.MonkeyPatch) -> None:
     device, kept, source = open_device(), Kept(), DOUBLE % "double_it"
-    program = Program(device, source, kept)
+    program = Program(device, source, kept, False)
     assert kept == {}  # drivers finish a kernel when it runs first
     np.testing.assert_array_equal(run_once(program, "double_it"), 2 * np.arange(64))
     program.keep({"double_it"})
@@ -108,26 +110,26 @@ def test_a_program_is_kept_once_its_kernels_have_run(monkeypatch: pytest.MonkeyP
     assert device.name in key
     assert device.driver in key
     sources = Sources(monkeypatch)
-    again = Program(device, source, kept)
+    again = Program(device, source, kept, False)
     assert sources.count == 0
     assert again.is_warm("double_it")
     np.testing.assert_array_equal(run_once(again, "double_it"), 2 * np.arange(64))
     kept.clear()
     again.keep({"double_it"})
     assert kept == {}  # nothing has become known
-    assert Program(device, DOUBLE % "other", Kept({key: blob})).kernel("other").function_name
+    assert Program(device, DOUBLE % "other", Kept({key: blob}), False).kernel("other").function_name
 
 
 def test_a_binary_that_the_driver_refuses_is_built_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept, source = Kept(), DOUBLE % "again"
-    program = Program(open_device(), source, kept)
+    program = Program(open_device(), source, kept, False)
     program.keep({"again"})
     ((key, _),) = kept.items()
     kept[key] = b"built\0again\0no binary"
     sources = Sources(monkeypatch)
-    program = Program(open_device(), source, kept)
+    program = Program(open_device(), source, kept, False)
     assert sources.count == 1
     assert not program.is_warm("again")
     assert "does not take a kept program" in caplog.text
@@ -137,9 +139,9 @@ def test_a_binary_that_the_driver_refuses_is_built_again(
 def test_a_failed_build_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     kept, sources = Kept(), Sources(monkeypatch)
     with pytest.raises(ExecutionError, match="does not build a program"):
-        Program(open_device(), "__kernel void broken(", kept)
+        Program(open_device(), "__kernel void broken(", kept, False)
     with pytest.raises(
         ExecutionError, match=r"(?s)does not build.*an earlier process.*the folder: empty"
     ):
-        Program(open_device(), "__kernel void broken(", kept)
+        Program(open_device(), "__kernel void broken(", kept, False)
     assert sources.count == 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import numpy as np
 import pyopencl as cl
 
-from armnn.backends import ModelContext, Step, TensorHandle, Workload
+from armnn.backends import MemoryManager, ModelContext, Step, TensorHandle, Workload
 from armnn_backend_cl.device import GROUP, Device, Queue
 from armnn_backend_cl.memory import DeviceTensor, on_device
 from armnn_backend_cl.profiling import Launched
@@ -136,11 +136,20 @@ class LaunchingWorkload(Workload):
                     self._packed[argument] = _shared(device, argument, model)
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
-        """Return the step that enqueues the launches."""
+        """Return the step for the queue of its first output."""
+        return self.bind_in(inputs, outputs, on_device(outputs[0]).queue)
+
+    def bind_in(
+        self,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        memory: MemoryManager | None,
+    ) -> Step:
+        """Return the step that enqueues the launches in a context's queue."""
         read = [None if handle is None else on_device(handle) for handle in inputs]
         made = [on_device(handle) for handle in outputs]
-        queue = made[0].queue
-        assert queue is not None, "only constants have no queue"
+        assert isinstance(memory, Queue), "only constants have no queue"
+        queue = memory
         enqueue = cl.enqueue_nd_range_kernel
         local = (GROUP,)
         bound = []

@@ -142,7 +142,7 @@ class BoundCase:
             self._output(info, on_host=index in made)
             for index, info in enumerate(layer.output_infos)
         ]
-        self._step = workload.bind(self.inputs, self.outputs)
+        self._step = workload.bind_in(self.inputs, self.outputs, self.memory)
 
     def feed(self, inputs: Sequence[CaseTensor | None]) -> None:
         """Change the inputs in place, but for absent ones."""

@@ -209,7 +209,15 @@ WHERE: dict[str, tuple[type[Any], type[Backend], Journey, str]] = {
 """Where each method is, on which way it is called, and what its errors are about."""
 
 DIRECTLY = {
-    *("bind", "cached_program", "create_block", "create_in", "has_capability", "import_fd"),
+    *(
+        "bind",
+        "bind_in",
+        "cached_program",
+        "create_block",
+        "create_in",
+        "has_capability",
+        "import_fd",
+    ),
     *("host_inputs", "host_outputs", "import_in", "program_workload", "submit", "written"),
 }
 """The methods whose answers are judged without a way to them."""

@@ -372,6 +372,7 @@ _IMPORTED: Final = Returns(
 RETURNS: Final[Mapping[str, Returns]] = {
     "accepts_allocator": _SUPPORT,
     "bind": _STEP,
+    "bind_in": _STEP,
     "bind_with_scratch": _STEP,
     "cached_program": _instance("a Program", Program),
     "capabilities": Returns(

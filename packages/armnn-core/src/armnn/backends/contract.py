@@ -467,6 +467,8 @@ class ModelContext:
         quantized_arithmetic: How the network's quantised layers round; a backend may ignore it.
         cache: Where compiled programs may be kept from one process to the next, if the caller
             named a folder.
+        context: What the backend keeps for the runtime, None without such a context. Since Backend
+            API 1.3.
         blobs: Where binaries of kernels and the like may be kept from one process to the next, in
             that folder or the user's; None where nothing is, as in the conformance kit. Since
             Backend API 1.3.
@@ -475,6 +477,7 @@ class ModelContext:
             choice. Since Backend API 1.3.
     """
 
+    context: BackendContext | None = None
     blobs: BlobStore | None = None
     handle_factory_preferences: Sequence[str] | None = None
 
@@ -520,6 +523,24 @@ class Workload(ABC):
             inputs: One handle per input of the layer, None where an optional input is absent.
             outputs: One handle per output.
         """
+
+    def bind_in(
+        self,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        memory: MemoryManager | None,
+    ) -> Step:
+        """Return the step that runs the layer on these tensors in one execution context.
+
+        The runtime calls it; by default it is :meth:`bind`. A backend whose contexts have queues
+        learns here which one the step is for. Since Backend API 1.3.
+
+        Args:
+            inputs: See :meth:`bind`.
+            outputs: See :meth:`bind`.
+            memory: The memory manager of the backend for this execution context, if it has one.
+        """
+        return self.bind(inputs, outputs)
 
     @property
     def scratch_bytes(self) -> int:

@@ -111,6 +111,7 @@ class BackendsInUse:
         participants = self._join(chosen, named, skipped, request, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
+            candidate.model.context = self._context_of(candidate.backend)
             candidate.model.blobs = Blobs(candidate.id, request.cache_dir)
         if network is not None:
             participants.compute_as(network.quantized_arithmetic)

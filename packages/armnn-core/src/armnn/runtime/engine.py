@@ -745,7 +745,10 @@ class LoadedPlan:
     ) -> Step:
         inputs = [None if tensor is None else handles[tensor] for tensor in layer.inputs]
         outputs = [handles[tensor] for tensor in layer.outputs]
-        method, beside = ("bind", ()) if scratch is None else ("bind_with_scratch", (scratch,))
+        method = "bind" if scratch is None else "bind_with_scratch"
+        beside: tuple[object, ...] = () if scratch is None else (scratch,)
+        if scratch is None and type(workload).bind_in is not Workload.bind_in:
+            method, beside = "bind_in", (managers.get(layer.backend),)
         owner = layer.backend or "the host"
         step: Step = call(owner, workload, method, inputs, outputs, *beside, about=layer)
         step = blamed(step, layer.backend, layer.name)

@@ -138,6 +138,7 @@ class Served:
     ) -> None:
         self.backend = backend
         self._store = store
+        self._context: BackendContext | None = None
         self._descriptors = descriptors
         self._objects: dict[int, Any] = {}
         self._numbers = itertools.count(PROGRAMS_FROM)
@@ -211,7 +212,7 @@ class Served:
         given = {self.backend.id: options} if options else {}
         context = self.backend.create_context(CreationOptions(backend_options=given))
         check_answer(self.backend.id, "create_context", context)
-        self._objects[number] = context
+        self._objects[number] = self._context = context
         listener = BackendContext if context is None else type(context)
         is_default = listener.after_enqueue_workload is BackendContext.after_enqueue_workload
         return Answer({"listens": not is_default})
@@ -231,7 +232,7 @@ class Served:
         number, options = self._new(request), mapping(request.get("options"))
         model = self.backend.create_model_context(options)
         check_answer(self.backend.id, "create_model_context", model)
-        model.blobs = self._store
+        model.context, model.blobs = self._context, self._store
         self._objects[number] = model
         return Answer()
 
@@ -373,7 +374,7 @@ class Served:
         self, prepared: _Prepared, inputs: Sequence[TensorHandle], outputs: Sequence[TensorHandle]
     ) -> Step:
         if self._factory is None:
-            return self._bound(prepared, inputs, outputs)
+            return self._bound(prepared, inputs, outputs, None)
         factory, manager = self._factory, self.backend.create_memory_manager()
         check_answer(self.backend.id, "create_memory_manager", manager)
         here, there = [
@@ -385,7 +386,7 @@ class Served:
             ]
             for handles, on_host in zip((inputs, outputs), prepared.on_host, strict=True)
         ]
-        step = self._bound(prepared, here, there)
+        step = self._bound(prepared, here, there, manager)
 
         def run() -> None:
             with nullcontext() if manager is None else manager:
@@ -400,14 +401,18 @@ class Served:
         return run
 
     def _bound(
-        self, prepared: _Prepared, inputs: Sequence[TensorHandle], outputs: Sequence[TensorHandle]
+        self,
+        prepared: _Prepared,
+        inputs: Sequence[TensorHandle],
+        outputs: Sequence[TensorHandle],
+        manager: MemoryManager | None,
     ) -> Step:
         given = iter(inputs)
         handles = [
             None if value is None else constant if constant is not None else next(given)
             for value, constant in zip(prepared.layer.inputs, prepared.constants, strict=True)
         ]
-        step = prepared.workload.bind(handles, outputs)
+        step = prepared.workload.bind_in(handles, outputs, manager)
         check_answer(self.backend.id, "bind", step, about=prepared.layer)
         return step
 
