@@ -56,7 +56,7 @@ def gelu_tanh(x: Array) -> Array:
 # Function, its a and b, what it is, and the bound.
 ACTIVATIONS: list[tuple[Function, float, float, Callable[[Array], Array], float]] = [
     (Function.SIGMOID, 0.0, 0.0, sigmoid, 2.0),
-    (Function.TANH, 1.5, 0.75, lambda x: 1.5 * np.tanh(0.75 * x), 3.0),
+    (Function.TANH, 1.5, 0.75, lambda x: 1.5 * np.tanh(0.75 * x), 3.5),
     (Function.LINEAR, 2.5, -1.25, lambda x: 2.5 * x - 1.25, 3.0),
     (Function.RELU, 0.0, 0.0, lambda x: np.maximum(x, 0), 0.0),
     (Function.BOUNDED_RELU, 6.0, -1.0, lambda x: np.clip(x, -1, 6), 0.0),

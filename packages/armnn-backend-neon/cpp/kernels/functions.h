@@ -67,17 +67,23 @@ struct Power {
   return x >= 0.0f ? y : splat(__builtin_nanf(""));
 }
 
+/* e^x - 1, which keeps the digits of small x, for x from kLeastExponent to 88. */
+[[maybe_unused]] inline Floats less_one_in_range(Floats x) {
+  const Power power = power_of_e(x);
+  const Floats scale = times_power_of_two(splat(1.0f), power.n);
+  return power.rest * scale + (scale - 1.0f);
+}
+
+/* For x up to 88. */
+[[maybe_unused]] inline Floats exponential_less_one(Floats x) {
+  return less_one_in_range(maximum(splat(kLeastExponent), minimum(splat(88.0f), x)));
+}
+
+/* (e^2x - 1) / (e^2x + 1). */
 [[maybe_unused]] inline Floats hyperbolic_tangent(Floats x) {
-  const Floats s = x * x;
-  Floats p = s * -6.146539421e-03f + 2.103842409e-02f;
-  p = p * s - 5.386194311e-02f;
-  p = p * s + 1.333287204e-01f;
-  p = p * s - 3.333333103e-01f;
-  const Floats near = x + x * s * p;
   const Floats size = absolute(x);
-  const Floats power = exponential_in_range(minimum(splat(20.0f), size + size)); /* from 10 on the nearest float is 1 */
-  const Floats far = 1.0f - 2.0f / (power + 1.0f);
-  return size < 0.625f ? near : with_sign_of(far, x);
+  const Floats less_one = less_one_in_range(minimum(splat(20.0f), size + size)); /* from 10 on the nearest float is 1 */
+  return with_sign_of(less_one / (less_one + 2.0f), x);
 }
 
 /* 2^-n / (2^-n + 1 + rest), where e^-x = 2^n (1 + rest): small values stay exact. From 20 on the nearest float is 1. */
@@ -119,13 +125,6 @@ struct Power {
   const Floats logarithm_of_sum = logarithm(sum) * (tail / (sum - 1.0f));
   const Floats y = (sum == 1.0f ? tail : logarithm_of_sum) + (x > 0.0f ? x : Floats{});
   return x == x ? y : x;
-}
-
-/* e^x - 1, which keeps the digits of small x, for x up to 88. */
-[[maybe_unused]] inline Floats exponential_less_one(Floats x) {
-  const Power power = power_of_e(maximum(splat(kLeastExponent), minimum(splat(88.0f), x)));
-  const Floats scale = times_power_of_two(splat(1.0f), power.n);
-  return power.rest * scale + (scale - 1.0f);
 }
 
 [[maybe_unused]] inline Floats bounded(Floats x, float upper, float lower) {
