@@ -153,7 +153,9 @@ class Program:
     ) -> None:
         self._device = device
         self._stores: WeakSet[BlobStore] = WeakSet([] if blobs is None else [blobs])
-        self._options = (*_OPTIONS, *(_FAST_MATH if has_fast_math else ()))
+        is_exact = device.device.single_fp_config & _EXACT_DIVISION and not has_fast_math
+        exact = ("-cl-fp32-correctly-rounded-divide-sqrt",) if is_exact else ()
+        self._options = (*_OPTIONS, *(_FAST_MATH if has_fast_math else exact))
         self._warm: set[str] = set()
         self._lock = threading.Lock()
         digest = sha256(source.encode()).hexdigest()
@@ -233,7 +235,8 @@ class Program:
         return made
 
 
-_OPTIONS: Final = ("-cl-std=CL1.2",)
+_OPTIONS: Final = ("-cl-std=CL1.2", "-w")  # drivers print warnings
+_EXACT_DIVISION: Final = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
 _FAST_MATH: Final = ("-cl-unsafe-math-optimizations",)
 _FORMAT: Final = "program 1"
 _BUILT: Final = b"built\0"

@@ -47,7 +47,7 @@ __kernel void pool(INPUT(X, x), OUTPUT(Y, y), const int items, const int8 sizes,
       ++read;
       const VALUES v = READ_X_ALL(AT(x) + image + y_in * steps.s2 + x_in * steps.s1);
 #if defined(MAXIMUM)
-      result = (v > result) | (v != v) ? v : result;
+      result = ((v > result) | (v != v)) ? v : result;
 #elif defined(L2)
       result = fma(v, v, result);
 #else

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Quantized networks, rounded as TensorFlow Lite does: the bits of CpuRef, which LiteRT's are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+import armnn
+from armnn import DataType, Network, TensorInfo
+from armnn.types import QuantizedArithmetic
+
+S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
+
+
+def network(batch: int | str, kind: DataType) -> Network:
+    """Return an int8 CNN with every layer that is computed in whole numbers."""
+    rng = np.random.default_rng(3)
+    net = Network("int8")
+    net.quantized_arithmetic = QuantizedArithmetic.INTEGER
+    zero = 0 if kind is S8 else 128
+
+    def steps(scale: float, offset: int) -> TensorInfo:
+        return TensorInfo(None, kind, scale, zero + offset)
+
+    def weights(shape: tuple[int, ...], axis: int) -> Any:
+        scales = rng.uniform(0.002, 0.02, shape[axis]).tolist()
+        info = TensorInfo(shape, DataType.QSYMM_S8, scales, [0] * shape[axis], axis)
+        return net.add_constant(rng.integers(-127, 128, shape).astype(np.int8), info)
+
+    def bias(size: int) -> Any:
+        values = rng.integers(-3000, 3000, size).astype(np.int32)
+        return net.add_constant(values, TensorInfo((size,), DataType.SIGNED32))
+
+    options: dict[str, Any] = {"data_layout": "NHWC"}
+    pads = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
+    x = net.add_input("x", TensorInfo((batch, 9, 9, 3), kind, 0.02, zero + 5))
+    y = net.add_convolution2d(
+        x, weights((12, 3, 3, 3), 0), bias(12), stride_x=2, stride_y=2, **pads, **options,
+        output=steps(0.05, -20),
+    )  # fmt: skip
+    z = net.add_depthwise_convolution2d(
+        y, weights((1, 3, 3, 12), 3), bias(12), **pads, **options, output=steps(0.07, 3)
+    )
+    total = net.add_addition(z, y, output=steps(0.09, -7))
+    z = net.add_multiplication(total, net.add_subtraction(y, z, output=steps(0.08, 1)),
+                               output=steps(0.11, 0))  # fmt: skip
+    z = net.add_pooling2d(
+        z, pool_type="Average", pool_width=2, pool_height=2, stride_x=2, stride_y=2,
+        padding_method="Exclude", **options, output=steps(0.11, 0),
+    )  # fmt: skip
+    z = net.add_mean(z, axis=(1, 2), output=steps(0.03, 11))
+    z = net.add_fully_connected(
+        z, weights((7, 12), 0), bias(7), transpose_weight_matrix=True, output=steps(0.06, -4)
+    )
+    net.add_output("y", net.add_quantize(z, output=steps(0.031, 9)))
+    net.add_output("total", total)
+    return net
+
+
+def picture(batch: int, kind: DataType) -> dict[str, Any]:
+    low, high = (-128, 127) if kind is S8 else (0, 255)
+    values = np.random.default_rng(batch).integers(low, high + 1, (batch, 9, 9, 3))
+    return {"x": values.astype(kind.numpy_dtype)}
+
+
+@pytest.mark.parametrize("kind", [S8, U8])
+def test_bits_are_those_of_cpu_ref_and_another_batch_builds_nothing(
+    kind: DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = armnn.load_model(network("N", kind), backends=["GpuAcc"])
+    right = armnn.load_model(network("N", kind), backends=["CpuRef"])
+    built: list[Any] = []
+    for batch in (2, 5):
+        made, expected = (each.run(picture(batch, kind)) for each in (model, right))
+        assert len(np.unique(expected["total"])) > 50
+        for name, values in expected.items():
+            np.testing.assert_array_equal(made[name], values)
+        monkeypatch.setattr(cl, "Program", lambda *given: built.append(given))
+    assert built == []
