@@ -80,7 +80,7 @@ def normalized(path: Path, size: tuple[int, int]) -> Float32Array:
     return values.transpose(2, 0, 1)[np.newaxis]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_input_gives_what_onnxruntime_gives(pair: Pair, seed: int) -> None:
     random = np.random.default_rng(seed)
     pair.check(random.standard_normal((1, 3, *pair.picture), dtype=np.float32))
