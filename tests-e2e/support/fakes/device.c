@@ -56,7 +56,7 @@ enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTE
 /* What the tests read through get_extension("test.device/1"). */
 static struct {
   atomic_llong buffers, copied_in, copied_out, imported, programs, runs, on_host, on_device,
-    allocated, streams, events, copied_between;
+    allocated, streams, events, copied_between, backends;
 } counts;
 
 struct armnn_backend { const armnn_host *host; };
@@ -97,9 +97,13 @@ static armnn_code create(const armnn_host *host, const armnn_option *options, ui
   if (count) return fail(error, ARMNN_INVALID_ARGUMENT, "there are no options");
   *backend = malloc(sizeof **backend);
   (*backend)->host = host;
+  ++counts.backends;
   return ARMNN_OK;
 }
-static void destroy(armnn_backend *backend) { free(backend); }
+static void destroy(armnn_backend *backend) {
+  --counts.backends;
+  free(backend);
+}
 static const armnn_value *value_at(const armnn_graph *graph, int32_t i) {
   return ARMNN_AT(const armnn_value, graph->values, graph->value_stride, (uint64_t)i);
 }

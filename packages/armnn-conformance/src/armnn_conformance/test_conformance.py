@@ -17,6 +17,7 @@ from armnn_conformance.cases import all_cells, covered_layers
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import CrashError
 from armnn_conformance.checks.correctness import CaseResult
+from armnn_conformance.checks.device_memory import CHECKS as DEVICE_MEMORY_CHECKS
 from armnn_conformance.checks.devices import CHECKS as DEVICE_CHECKS
 from armnn_conformance.checks.hostile_host import check_hostile_host
 from armnn_conformance.checks.quiet import check_quiet
@@ -217,6 +218,12 @@ def test_a_run_that_fails_leaves_nothing_behind(
     run: Callable[..., Any], check: str, request: pytest.FixtureRequest
 ) -> None:
     run(check, layers=_layers(request.config))
+
+
+@pytest.mark.conformance_robust
+@pytest.mark.parametrize("check", DEVICE_MEMORY_CHECKS)
+def test_memory_of_a_device_keeps_the_contract(run: Callable[..., Any], check: str) -> None:
+    run("device_memory", title=f"device memory, {check}", name=check)
 
 
 @pytest.mark.conformance_robust

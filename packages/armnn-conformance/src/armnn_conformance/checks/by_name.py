@@ -20,6 +20,7 @@ from armnn_conformance.checks import contract, devices, stress
 from armnn_conformance.checks import graphs as graph_checks
 from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
 from armnn_conformance.checks.correctness import CaseResult, Outcome, answer_of, check_case
+from armnn_conformance.checks.device_memory import check_device_memory
 from armnn_conformance.graphs import Graph
 from armnn_conformance.graphs.families import (
     ANY_BATCH,
@@ -184,6 +185,14 @@ class Checks:
         except NothingToCheckError as error:
             raise NotSupportedError(str(error)) from error
 
+    def device_memory(self, name: str) -> None:
+        """Run one of the checks of :mod:`armnn_conformance.checks.device_memory`."""
+        self.announce(f"device memory, {name}")
+        try:
+            check_device_memory(self.subject, name)
+        except NothingToCheckError as error:
+            raise NotSupportedError(str(error)) from error
+
     def threads(self, layer: str) -> None:
         """Run a layer in several threads at a time."""
         self._stress(stress.check_concurrent_runs, [layer])
@@ -311,6 +320,7 @@ _CHECKS: dict[str, Callable[..., Any]] = {
         Checks.requirement,
         Checks.contract,
         Checks.capability,
+        Checks.device_memory,
         Checks.threads,
         Checks.memory,
         Checks.interruptions,

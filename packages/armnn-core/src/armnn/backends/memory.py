@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from types import TracebackType
@@ -41,6 +44,47 @@ def address_of(array: NDArray[Any]) -> int:
     """Return where an array begins, quicker than ``ctypes.data``."""
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+class MappedFile(mmap.mmap):
+    """Pages of a file, with its descriptor, by which a device may import them.
+
+    Attributes:
+        fd: A duplicate of the descriptor, until the pages are dropped.
+        begin: The offset of the first page in the file.
+    """
+
+    fd: int
+    begin: int
+
+    @classmethod
+    def of(cls, fd: int, begin: int, size: int) -> MappedFile:
+        """Map bytes of a file for reading and writing.
+
+        Args:
+            fd: The file; it may be closed afterwards.
+            begin: A multiple of the page size.
+            size: In bytes.
+
+        Raises:
+            OSError: They cannot be mapped.
+            ValueError: The file is too short.
+        """
+        made = cls(fd, size, offset=begin)
+        made.fd, made.begin = os.dup(fd), begin
+        weakref.finalize(made, os.close, made.fd)
+        return made
+
+
+def file_behind(array: NDArray[Any]) -> tuple[MappedFile, int] | None:
+    """Return the mapped file that an array stands on and its offset there, None of others."""
+    base: object = array
+    while isinstance(base, (np.ndarray, memoryview)):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    if not isinstance(base, MappedFile):
+        return None
+    whole = np.frombuffer(base, np.uint8)
+    return base, address_of(array) - address_of(whole)
 
 
 def overlaps_itself(array: NDArray[Any]) -> bool:

@@ -7,7 +7,7 @@ import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from armnn.backends.capi.calls import (
     NativeLoadError,
     attempt,
     call,
+    check_open,
     exception_of,
     extension_address,
     extension_table,
@@ -34,9 +35,9 @@ from armnn.backends.capi.contexts import (
 from armnn.backends.capi.devices import NativeHandleFactory, NativeQueue, factory_id
 from armnn.backends.capi.extensions import NativeAsyncExecution, NativeSharedMemory
 from armnn.backends.capi.library import NativeLibrary, NativeObject
-from armnn.backends.capi.programs import NativeProgram, check_open, stored_program
+from armnn.backends.capi.programs import NativeProgram, stored_program
 from armnn.backends.capi.values import option_array
-from armnn.backends.capi.workload import NativeWorkload
+from armnn.backends.capi.workload import NativeWorkload, host_places
 from armnn.backends.contract import (
     SUPPORTED,
     BackendContext,
@@ -78,8 +79,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
     """A backend in C.
 
     Each runtime has its own, even of the same library; ``copy.copy`` makes another one, without
-    options and allocator. The C backend is created when it is first needed, and destroyed after its
-    last program.
+    options and allocator. The C backend is created when it is first needed, and destroyed when the
+    last runtime is closed that uses it.
     """
 
     def __init__(self, library: NativeLibrary, *, source: str = "") -> None:
@@ -101,7 +102,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         self._backend: NativeObject | None = None
         self._options: dict[str, OptionValue] | None = None
         self._allocator: NativeAllocator | None = None
-        self._allocator_users = 0
+        self._users = 0
 
     def __copy__(self) -> NativeBackend:
         made = type(self).__new__(type(self))
@@ -220,6 +221,22 @@ class NativeBackend(NetworkBackend, CachingBackend):
             answers.update(zip(graph.layers, found, strict=True))
         return tuple(answer for answer in answers.values() if answer is not None)
 
+    def host_inputs(self, layer: Layer, model: ModelContext) -> Collection[int]:  # noqa: ARG002  # programs know
+        """Return the inputs that a compiled part takes in host memory.
+
+        Raises:
+            ArmnnError: The backend does not say what it needs.
+        """
+        return self._host_places(layer, is_output=False)
+
+    def host_outputs(self, layer: Layer, model: ModelContext) -> Collection[int]:  # noqa: ARG002  # as above
+        """Return the outputs that a compiled part writes in host memory.
+
+        Raises:
+            ArmnnError: The backend does not say what it needs.
+        """
+        return self._host_places(layer, is_output=True)
+
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Compile a layer, or use a PreCompiled layer's program.
 
@@ -284,9 +301,11 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """
         backend = self.start(options.backend_options.get(self.id))
         allocator = options.custom_allocators.get(self.id)
-        if allocator is None or self.library.function("use_allocator") is None:
-            return self._context_kind(backend)
-        return self._context_kind(self._with_allocator(allocator), self._leave_allocator)
+        if allocator is not None and self.library.function("use_allocator") is not None:
+            backend = self._with_allocator(allocator)
+        with self._lock:
+            self._users += 1
+        return self._context_kind(backend, self._leave)
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
         """Return one network's options; ``Device`` is a device's id.
@@ -341,6 +360,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     def _create(self, options: Mapping[str, OptionValue]) -> NativeObject:
         library, arena, pointer = self.library, Arena(), ctypes.c_void_p()
+        library.has_created = True
         with _noted(library):
             failure = attempt(
                 library.required("create"),
@@ -359,6 +379,13 @@ class NativeBackend(NetworkBackend, CachingBackend):
                 self.source, "create", "it returned neither a backend nor an error"
             )
         return NativeObject(library, pointer.value, library.required("destroy"), None)
+
+    def _host_places(self, layer: Layer, *, is_output: bool) -> Collection[int]:
+        program = layer.compiled
+        if not isinstance(program, NativeProgram) or not self.library.has_placed_memory:
+            return ()
+        infos = layer.output_infos if is_output else layer.input_infos
+        return host_places(program, infos, is_output=is_output)
 
     def _answer_of_host(self, layer: Layer) -> Support | None:
         """Return the host's answer, None if C is queried."""
@@ -391,15 +418,17 @@ class NativeBackend(NetworkBackend, CachingBackend):
                     f"backend {self.id!r} uses the custom allocator of another runtime: got a "
                     "second one; copy.copy() makes a second backend"
                 )
-            self._allocator_users += 1
             return self._backend
 
-    def _leave_allocator(self) -> None:
-        """Use the default memory again, after the last runtime."""
+    def _leave(self) -> None:
+        """Destroy the C backend with the last runtime that uses it; the next one makes its own."""
         with self._lock:
-            self._allocator_users -= 1
-            if not self._allocator_users:
-                self._backend = self._allocator = None
+            self._users -= 1
+            if self._users:
+                return
+            backend, self._backend, self._options, self._allocator = self._backend, None, None, None
+        if backend is not None:
+            backend.end_with_children()
 
 
 def _own(model: ModelContext) -> NativeModelContext:

@@ -26,8 +26,10 @@ from armnn.errors import (
     BackendError,
     BackendUnavailableError,
     CancelledError,
+    ClosedError,
     DeadlineExceededError,
     DeviceLostError,
+    ExecutionError,
     IncompatibleBlobError,
     InvalidArgumentError,
     NotFoundError,
@@ -94,7 +96,9 @@ class Library:
         vendor: Who made it.
         api_version: The Backend API version that it needs.
         table: A copy of its table; functions that it lacks are NULL.
-        has_ended: Whether the process is ending and nothing of it may be called any more.
+        has_ended: Whether nothing of it may be called any more, as the process is ending or forked.
+        has_created: Whether ``create`` was called.
+        is_forked: Whether this process was forked after that, which the backend does not survive.
         is_dropped_file: Whether it came from a scanned folder and not with a distribution.
     """
 
@@ -106,6 +110,8 @@ class Library:
         """
         self.path = path
         self.has_ended = False
+        self.has_created = False
+        self.is_forked = False
         self.is_dropped_file = False
         try:
             self._read()
@@ -220,6 +226,12 @@ class Library:
         table: abi.Replan | None = extension_table(self, REPLANNED_PROGRAMS, abi.Replan)
         return None if table is None else keeping_floating_point(table.replan)
 
+    @property
+    def is_fork_safe(self) -> bool:
+        """Whether a forked child goes on with it; those before Backend API 1.3 were not asked."""
+        version = self.api_version.major, self.api_version.minor
+        return version < (1, 3) or bool(self.table.flags & abi.BACKEND_FORK_SAFE)
+
     def function(self, name: str) -> Callable[..., Any] | None:
         """Return a function of the table, None if missing."""
         return self._keeping[name]
@@ -252,6 +264,23 @@ class Library:
         self.table = exports.table(exports.factory(), self.id, self.api_version)
         self.version = read_text("version of the table", self.table.version)
         self.vendor = read_text("vendor of the table", self.table.vendor)
+
+
+def check_open(library: Library) -> None:
+    """Check that the library may still be called.
+
+    Raises:
+        ExecutionError: This is a child that was forked after the backend was created.
+        ClosedError: The process is ending and the library was shut down.
+    """
+    if library.is_forked:
+        raise ExecutionError(
+            f"backend {library.id!r} was created before this process was forked, and does not "
+            "survive that, as its table lacks ARMNN_BACKEND_FORK_SAFE: start processes by "
+            "multiprocessing's 'spawn', or use the backend in the child only"
+        )
+    if library.has_ended:
+        raise ClosedError(f"backend {library.id!r} was shut down, as the process is ending")
 
 
 def extension_address(library: Library, name: str) -> int | None:
@@ -570,6 +599,8 @@ def call_of(
         ArmnnError: It failed.
         BaseException: A host callback failed during the call.
     """
+    if library.has_ended:
+        check_open(library)
     failure = attempt(function, *args)
     if failure is not None:
         raise exception_of(failure, library, action, names)

@@ -30,11 +30,14 @@ from armnn.backends.capi.library import NativeObject
 from armnn.backends.capi.values import tensor_of
 from armnn.backends.contract import Event, raise_if_stopped
 from armnn.backends.memory import (
+    FILE_SOURCES,
     ArrayHandle,
     ForeignHandle,
+    MappedFile,
     MemoryManager,
     TensorHandle,
     TensorHandleFactory,
+    file_behind,
 )
 from armnn.buffer import Buffer, Device
 from armnn.errors import BackendError, MemoryImportError, ResourceExhaustedError
@@ -270,7 +273,9 @@ class DeviceMemory:
                 f"{self._max_bytes} bytes; its file is {str(library.path)!r}"
             )
         destroy = self._table.buffer_destroy
-        return _made(self.backend, action, destroy, self._table.allocate, *self._before, size)
+        made = _made(self.backend, action, destroy, self._table.allocate, *self._before, size)
+        made.is_memory = True
+        return made
 
     def imported(self, name: str, *args: object) -> NativeObject | Failure:
         """Return a buffer on memory of others, or why there is none.
@@ -430,7 +435,9 @@ class NativeHandleFactory(TensorHandleFactory):
         self.id = factory_id(backend.library.id, device)
         self._memory = memory = DeviceMemory(backend, device)
         if memory.has("import_host"):
-            self.import_sources = frozenset({MemorySource.MALLOC})
+            self.import_sources |= {MemorySource.MALLOC}
+        if memory.has("import_fd"):
+            self.import_sources |= frozenset(FILE_SOURCES)
         if memory.is_placed:
             self.import_devices = frozenset({(memory.where.type, memory.where.id)})
         self.block_alignment = memory.alignment
@@ -466,13 +473,18 @@ class NativeHandleFactory(TensorHandleFactory):
         """Return a tensor on other memory, None if the device does not reach it.
 
         Raises:
-            MemoryImportError: It is memory of a caller's on the device, and the backend refuses it.
+            MemoryImportError: It is memory of a caller's on the device or behind a descriptor, and
+                the backend refuses it.
         """
         queue = self._queue(memory)
         if isinstance(handle, NativeHandle) and handle.backend is self._memory.backend:
             return handle.in_queue(queue)
         if isinstance(handle, ArrayHandle):
-            return self._on_host(info, handle.map(), queue)
+            array = handle.map()
+            file = file_behind(array) if handle.memory_source in FILE_SOURCES else None
+            if file is not None and self._memory.has("import_fd"):
+                return self._on_file(info, *file, queue)
+            return self._on_host(info, array, queue)
         given = handle.as_buffer()
         if given is None or given.device != self._memory.where:
             return None
@@ -497,6 +509,26 @@ class NativeHandleFactory(TensorHandleFactory):
             return None
         made.hold(array)
         return NativeHandle(info, self._memory, made, 0, queue, imported=array)
+
+    def _on_file(
+        self, info: TensorInfo, file: MappedFile, offset: int, queue: NativeQueue | None
+    ) -> NativeHandle:
+        """Return a tensor on memory behind a descriptor.
+
+        Raises:
+            MemoryImportError: The backend refuses it.
+        """
+        library, end = self._memory.backend.library, offset + info.size_bytes
+        problem = f"it begins at byte {offset}: expected a multiple of {self.block_alignment}"
+        if offset % max(self.block_alignment, 1) == 0:
+            made = self._memory.imported("import_fd", file.fd, file.begin, end)
+            if isinstance(made, NativeObject):
+                made.hold(file)
+                return NativeHandle(info, self._memory, made, offset, queue)
+            problem = made.text or f"import_fd failed with code {made.code}"
+        raise MemoryImportError(
+            f"backend {library.id!r} does not take memory behind a file descriptor: {problem}"
+        )
 
     def _on_device(
         self, info: TensorInfo, given: Buffer, queue: NativeQueue | None

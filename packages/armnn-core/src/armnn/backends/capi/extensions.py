@@ -16,11 +16,11 @@ from armnn.backends.capi.calls import (
     NOBODY,
     Library,
     attempt,
+    check_open,
     exception_of,
     raise_stored,
 )
 from armnn.backends.capi.library import NativeObject
-from armnn.backends.capi.programs import check_open
 from armnn.backends.contract import Step
 from armnn.backends.extensions import AsyncExecution, SharedBuffer, SharedMemory, Task
 from armnn.errors import ArmnnError, BackendError, ClosedError, InvalidArgumentError
@@ -77,6 +77,7 @@ class NativeSharedMemory(SharedMemory):
             )
         buffer_destroy = self._table.buffer_destroy
         made = NativeObject(library, pointer.value, buffer_destroy, self._backend)
+        made.is_memory = True
         return _NativeBuffer(made, self._table, size)
 
 

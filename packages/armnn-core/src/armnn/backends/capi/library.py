@@ -24,7 +24,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from armnn.backends.capi.calls import (
     Library,
@@ -36,6 +36,7 @@ from armnn.backends.capi.calls import (
     note_compiled,
 )
 from armnn.backends.options import OptionValue
+from armnn.errors import ClosedError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import printable
 from armnn_backend_api.names import HOST_PYTHON
@@ -52,9 +53,11 @@ class NativeObject:
         pointer: The handle.
         library: Whose it is.
         is_running: Whether a thread is inside of a call that cannot be interrupted.
+        is_memory: Whether others may use its memory, such as arrays or tensors of other libraries,
+            as long as it is held.
     """
 
-    __slots__ = ("__weakref__", "_guard", "_held", "is_running", "library", "pointer")
+    __slots__ = ("__weakref__", "_guard", "_held", "is_memory", "is_running", "library", "pointer")
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class NativeObject:
         """
         self.library = library
         self.pointer = pointer
-        self.is_running = False
+        self.is_running = self.is_memory = False
         self._held: list[object] = []
         self._guard = _keeper.add(self, destroy, parent, self._held)
 
@@ -87,6 +90,21 @@ class NativeObject:
         It must not be used afterwards.
         """
         _keeper.destroy(self._guard)
+
+    def end_with_children(self) -> None:
+        """Destroy it now, after all that was made of it; using those raises ClosedError.
+
+        Memory that is still held stays until it is dropped, and so does this object then.
+        """
+        _keeper.destroy_with_children(self)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Python comes here for a pointer that was taken away.
+        if name != "pointer":
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        raise ClosedError(
+            f"backend {self.library.id!r} was closed with the last runtime that used it"
+        )
 
 
 class _Guard(weakref.ref["NativeObject"]):
@@ -138,12 +156,39 @@ class _Keeper:
         if known is not None and not guard.library.has_ended:
             guard.destroy(guard.pointer)
 
+    def destroy_with_children(self, root: NativeObject) -> None:
+        """Destroy an object and what was made of it, youngest first, save memory that is held."""
+        with self._lock:
+            of_root = [n for n, guard in tuple(self._guards.items()) if _is_of(guard, root)]
+            numbers = sorted(of_root, reverse=True)
+            guards = [guard for guard in map(self._guards.get, numbers) if guard is not None]
+            if any((made := guard()) is not None and made.is_running for guard in guards):
+                return  # a thread is in there: the last reference destroys it
+            kept = [g for g in guards if (made := g()) is not None and made.is_memory]
+            for guard in guards:
+                made = guard()
+                if guard in kept or (made is root and kept):
+                    continue
+                if made is not None:
+                    made.is_running = True  # nothing starts a call of it any more
+                    del made.pointer
+                self.destroy(guard)
+
+    def forked(self) -> None:
+        """Let nothing that does not survive a fork be called in the child."""
+        self._lock = threading.RLock()
+        for library in self._libraries:
+            if library.has_created and not library.is_fork_safe:
+                library.has_ended = library.is_forked = True
+
     def end(self) -> None:
         """Destroy the rest, youngest first, then shut files down."""
         running: dict[Library, None] = {}
         with self._lock:
             for library in self._libraries:
                 library.has_ended = True
+                if library.is_forked:
+                    running[library] = None  # the parent process has it
             for guard in tuple(self._guards.values()):
                 made = guard()
                 if made is not None and made.is_running:
@@ -159,7 +204,18 @@ class _Keeper:
                     shutdown()
 
 
+def _is_of(guard: _Guard, root: NativeObject) -> bool:
+    """Return whether an object is another one, or was made of it."""
+    if guard is root._guard:
+        return True
+    parent = guard.parent
+    while parent is not None and parent is not root:
+        parent = parent._guard.parent
+    return parent is root
+
+
 _keeper: Final = _Keeper()
+os.register_at_fork(after_in_child=_keeper.forked)
 # Registered before any backend can register anything, so it runs after all of them.
 atexit.register(_keeper.end)
 

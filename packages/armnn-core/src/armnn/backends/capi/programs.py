@@ -28,8 +28,8 @@ from armnn.backends.cache import (
     StaleEntryError,
 )
 from armnn.backends.capi.calls import (
-    Library,
     attempt,
+    check_open,
     compile_details,
     exception_of,
     guarded,
@@ -45,7 +45,7 @@ from armnn.backends.capi.contexts import (
 from armnn.backends.capi.library import NativeObject
 from armnn.backends.capi.values import spelling_of
 from armnn.backends.options import OptionValue
-from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
+from armnn.errors import ArmnnError, BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.guarded import Failure
 from armnn_backend_api.structs import Arena, reset_error
@@ -198,16 +198,6 @@ class NativeProgram(NativeObject, Program):
         name_deadline(failure)
         made = exception_of(failure, self.library, f"execute {self.title}", self.names)
         return made if isinstance(made, ExecutionError) else _execution_error(made)
-
-
-def check_open(library: Library) -> None:
-    """Check that the library may still be called.
-
-    Raises:
-        ClosedError: The process is ending and the library was shut down.
-    """
-    if library.has_ended:
-        raise ClosedError(f"backend {library.id!r} was shut down, as the process is ending")
 
 
 def _execution_error(cause: ArmnnError) -> ExecutionError:

@@ -13,10 +13,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn.backends.capi.calls import NOBODY, Library, call, raise_stored, stored, watched_call
+from armnn.backends.capi.calls import (
+    NOBODY,
+    Library,
+    call,
+    check_open,
+    raise_stored,
+    stored,
+    watched_call,
+)
 from armnn.backends.capi.devices import NativeHandle, NativeHandleFactory, NativeQueue
 from armnn.backends.capi.extensions import NativeTask
-from armnn.backends.capi.programs import NativeProgram, check_open
+from armnn.backends.capi.programs import NativeProgram
 from armnn.backends.capi.values import tensor_of
 from armnn.backends.contract import RunControl, Step, Workload, controlled_runs, current_control
 from armnn.backends.memory import ArrayHandle, PlacedHandle, TensorHandle, address_of
@@ -176,6 +184,24 @@ def _requirement(
             f"for {side} {index} of {program.title}: expected an armnn_memory_kind"
         )
     return need
+
+
+def host_places(
+    program: NativeProgram, infos: Sequence[TensorInfo | None], *, is_output: bool
+) -> list[int]:
+    """Return the inputs or outputs that a program has in host memory in any case.
+
+    Raises:
+        BackendError: The backend asks for memory that makes no sense.
+        ArmnnError: The backend does not say what it needs.
+    """
+    return [
+        index
+        for index, info in enumerate(infos)
+        if info is not None
+        and _requirement(program, index, info.size_bytes, is_output=is_output).memory_kind
+        == abi.MEMORY_HOST
+    ]
 
 
 def _own_handle(handle: TensorHandle, program: NativeProgram) -> NativeHandle | None:
@@ -379,6 +405,7 @@ class _BoundProgram:
         self.context.is_running = True
 
     def _in_use(self) -> ExecutionError:
+        _ = self.context.pointer  # raises if it was closed
         return ExecutionError(
             f"{self._program.title} runs already in this execution context: each thread needs one "
             "of its own"

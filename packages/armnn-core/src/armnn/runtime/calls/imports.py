@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from armnn.arguments import integer, items, refused
 from armnn.backends import SharedMemory
 from armnn.backends.contract import RunControl
-from armnn.backends.memory import FILE_SOURCES, HOST_SOURCES
+from armnn.backends.memory import FILE_SOURCES, HOST_SOURCES, MappedFile
 from armnn.buffer import Buffer
 from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
 from armnn.runtime.calls.binding import (
@@ -312,7 +312,7 @@ def _mapped(
 def _pages(fd: int, begin: int, size: int, sharing: SharedMemory | None) -> NDArray[np.uint8]:
     """Return bytes of a file that live with the array."""
     if sharing is None:
-        return np.frombuffer(mmap.mmap(fd, size, offset=begin), np.uint8)
+        return np.frombuffer(MappedFile.of(fd, begin, size), np.uint8)
     with sharing.import_fd(fd, size, offset=begin) as buffer:
         return buffer.array
 

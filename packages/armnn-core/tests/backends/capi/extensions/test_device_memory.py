@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,19 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pytest
 
-from armnn import Network, TensorInfo
+from armnn import CreationOptions, Network, TensorInfo
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, ModelContext, TensorHandleFactories
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.buffer import Buffer
 from armnn.errors import (
     BackendError,
     CancelledError,
+    ClosedError,
     DeadlineExceededError,
     DeviceLostError,
+    ExecutionError,
     InvalidArgumentError,
     MemoryImportError,
     ResourceExhaustedError,
 )
+from armnn.runtime import FileMemory
 from armnn_backend_api.structs import Arena
 from fakes import DEVICE_SOURCE
 
@@ -54,6 +58,7 @@ class Counts(NamedTuple):
     streams: int
     events: int
     copied_between: int
+    backends: int
 
 
 @pytest.fixture
@@ -534,9 +539,10 @@ def test_an_input_that_is_wanted_in_host_memory_is_there(
     before = counts(library)
     given = np.float32([1, -2, 0.5, 3])
     for factor in (1, 2):
-        found = loaded.run({"x": factor * given, "y": given})["z"]
-        np.testing.assert_array_equal(found, (2 * factor + 1) * given)
-    assert since(library, before).on_host == 2
+        z = loaded.run({"x": factor * given, "y": given})["z"]
+        np.testing.assert_array_equal(z, (2 * factor + 1) * given)
+    found = since(library, before)
+    assert (found.on_host, found.copied_in) == (2, 2)  # x only is copied to the device
 
 
 def test_more_than_the_device_allows_is_refused_before_it_is_asked(device: Make) -> None:
@@ -585,3 +591,111 @@ def test_states_stay_in_the_devices_memory(
         found = since(library, before)
         assert (found.copied_in, found.copied_out, found.buffers) == (10, 10, 0)
         np.testing.assert_array_equal(stream.states()["total"], 13 * x)
+
+
+@pytest.mark.parametrize("flags", [(), ("-DPLACED",), STREAMS])
+def test_a_closed_runtime_leaves_nothing_of_a_backend(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
+) -> None:
+    library = device(*flags)
+    runtime = make_native_runtime(library)
+    optimized = runtime.optimize(chain(), ["AcmeDevice"])
+    loaded = runtime.load_network(optimized)
+    loaded.run({"x": X})
+    assert counts(library).backends == 1
+    gc.disable()  # nothing waits for the collector
+    try:
+        runtime.close()
+        left = counts(library)
+    finally:
+        gc.enable()
+    assert (left.backends, left.programs, left.buffers) == (0, 0, 0)
+    assert (left.streams, left.events) == (0, 0)
+    with make_native_runtime(library) as other:
+        with pytest.raises(ClosedError, match="was closed with the last runtime that used it"):
+            other.load_network(optimized).run({"x": X})
+        assert counts(library).backends == 1
+
+
+def test_memory_that_is_still_held_outlives_the_runtime(device: Make) -> None:
+    library = device("-DPLACED")
+    backend, factory = placed(library)
+    context = backend.create_context(CreationOptions())
+    assert context is not None
+    handle = factory.create(INFO, None)
+    handle.copy_from(X)
+    buffer = handle.as_buffer()
+    del handle, factory
+    context.close()
+    assert (counts(library).buffers, counts(library).backends) == (1, 1)
+    taken = Buffer.from_dlpack(buffer)
+    del buffer, backend, context
+    gc.collect()
+    assert (counts(library).buffers, counts(library).backends) == (1, 1)
+    del taken
+    gc.collect()
+    assert (counts(library).buffers, counts(library).backends) == (0, 0)
+
+
+@pytest.mark.parametrize(("flags", "survives"), [((), True), (STREAMS, False)])
+def test_a_forked_child_is_refused_where_the_backend_does_not_survive_it(
+    device: Make,
+    make_native_runtime: Callable[..., Any],
+    flags: tuple[str, ...],
+    survives: bool,
+) -> None:
+    runtime = make_native_runtime(device(*flags))
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    np.testing.assert_array_equal(loaded.run({"x": X})["y"], expected(X))
+    child = os.fork()
+    if child == 0:
+        outcome = 3
+        try:
+            loaded.run({"x": X})
+            outcome = 1
+        except ExecutionError as error:
+            outcome = (
+                2
+                if "does not survive that, as its table lacks ARMNN_BACKEND_FORK" in str(error)
+                else 3
+            )
+        finally:
+            os._exit(outcome)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == (1 if survives else 2)
+    np.testing.assert_array_equal(loaded.run({"x": -X})["y"], expected(-X))
+
+
+@pytest.mark.parametrize("flags", [("-DPLACED",), STREAMS])
+def test_memory_behind_a_descriptor_is_used_where_it_is(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...]
+) -> None:
+    library = device(*flags, "-DIMPORTS")
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    fd = os.memfd_create("tensors")
+    os.ftruncate(fd, 4096)
+    os.pwrite(fd, X.tobytes(), 128)
+    before = counts(library)
+    ids = [
+        *loaded.import_inputs({"x": FileMemory(fd, offset=128)}, source="DmaBuf").values(),
+        *loaded.import_outputs({"y": FileMemory(fd, offset=256)}, source="DmaBuf").values(),
+    ]
+    loaded.run({}, imported=ids)
+    assert os.pread(fd, 16, 256) == expected(X).tobytes()
+    found = since(library, before)
+    assert (found.imported, found.copied_in, found.copied_out) == (2, 0, 0)
+    os.close(fd)
+
+
+def test_a_driver_without_the_extension_is_named(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    runtime = make_native_runtime(device("-DPLACED", "-DIMPORTS", "-DNO_DMA_BUF"))
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    fd = os.memfd_create("tensors")
+    os.ftruncate(fd, 4096)
+    ids = loaded.import_inputs({"x": FileMemory(fd)}, source="DmaBuf")
+    with pytest.raises(MemoryImportError, match="lacks cl_khr_external_memory_dma_buf"):
+        loaded.run({}, imported=[*ids.values()])
+    os.close(fd)

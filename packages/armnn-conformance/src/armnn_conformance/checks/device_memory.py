@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""Checks of tensors in the memory of a device, and of the queues that order their use.
+
+Each check is a function that raises :class:`~armnn_conformance.running.NonconformityError`, or
+:class:`~armnn_conformance.checks.capabilities.NothingToCheckError` where the backend claims
+nothing of the kind.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.backends import (
+    HOST_FACTORY_ID,
+    Event,
+    MemoryManager,
+    TensorHandle,
+    TensorHandleFactory,
+)
+from armnn.backends.contract import RunControl, controlled
+from armnn.errors import ArmnnError, CancelledError, ResourceExhaustedError
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+from armnn_conformance.checks.capabilities import NothingToCheckError
+from armnn_conformance.running import GARBAGE, NonconformityError, contents
+from armnn_conformance.subject import Subject
+
+SIZES: Final = (1, 127, 128, 129)
+"""Bytes of tensors: around the alignments that devices have."""
+
+CYCLES: Final = 1000
+"""How often memory and queues are made and destroyed."""
+
+_CYCLE_BYTES: Final = 1 << 16
+_MOST_GROWTH: Final = _CYCLE_BYTES * CYCLES // 4
+_NO_DEVICE_HAS: Final = 1 << 60
+
+_Check: TypeAlias = "Callable[[TensorHandleFactory, Subject], None]"
+
+
+def check_device_memory(subject: Subject, name: str) -> None:
+    """Run one of :data:`CHECKS`.
+
+    Raises:
+        NonconformityError: The backend does not pass it.
+        NothingToCheckError: Its tensors are in host memory, or it lacks what is checked.
+    """
+    preferences = subject.backend.handle_factory_preferences
+    if not preferences or preferences[0] == HOST_FACTORY_ID:
+        raise NothingToCheckError("the backend's tensors are in host memory")
+    CHECKS[name](subject.own_factory, subject)
+
+
+def _check_copies(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Copy tensors of few bytes at offsets, the last one at the end of its block."""
+    step = factory.block_alignment
+    if not step:
+        raise NothingToCheckError("its factory makes no blocks")
+    manager = _manager(subject)
+    room = -(-max(SIZES) // step) * step
+    block = factory.create_block(room * (len(SIZES) - 1) + SIZES[-1], manager)
+    handles = [factory.create_in(_bytes(n), block, i * room) for i, n in enumerate(SIZES)]
+    patterns = [_pattern(n, seed) for seed, n in enumerate(SIZES)]
+    for handle, pattern in zip(handles, patterns, strict=True):
+        handle.copy_from(pattern)
+    handles[1].copy_from(patterns[1][::-1])  # and no byte beside it
+    patterns[1] = patterns[1][::-1]
+    for size, handle, pattern in zip(SIZES, handles, patterns, strict=True):
+        _compare(handle, pattern, f"of {size} bytes in a block")
+    mapped = handles[2].map()
+    mapped[...] = patterns[3][: SIZES[2]]
+    handles[2].unmap()
+    _compare(handles[2], patterns[3][: SIZES[2]], "that was mapped and written")
+    _compare(handles[3], patterns[3], "beside one that was mapped and written")
+
+
+def _check_copies_on_device(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Copy from tensor to tensor on the device; ranges that overlap are refused."""
+    manager = _manager(subject)
+    size = 2 * max(factory.block_alignment, 64)
+    one, other = (factory.create(_bytes(size), manager) for _ in range(2))
+    pattern = _pattern(size, 1)
+    one.copy_from(pattern)
+    other.copy_from(np.zeros_like(pattern))
+    if not other.copy_on_device(one):
+        raise NothingToCheckError("its tensors are not copied on the device")
+    one.copy_from(pattern[::-1])  # comes after the copy
+    _compare(other, pattern, "that was copied on the device")
+    if not factory.block_alignment:
+        return
+    block = factory.create_block(2 * size, manager)
+    low, high = (factory.create_in(_bytes(size), block, offset) for offset in (0, size // 2))
+    low.copy_from(pattern)
+    try:
+        was_copied = high.copy_on_device(low)
+    except ArmnnError:
+        return
+    if was_copied:
+        raise NonconformityError("a copy between ranges of one block that overlap is not refused")
+
+
+def _check_full(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Ask for more memory than any device has, then for some."""
+    manager = _manager(subject)
+    try:
+        if factory.block_alignment:
+            factory.create_block(_NO_DEVICE_HAS, manager)
+        else:
+            factory.create(_bytes(_NO_DEVICE_HAS), manager)
+    except ResourceExhaustedError:
+        pass
+    except ArmnnError as error:
+        raise NonconformityError(
+            f"a buffer that no device has memory for raises {type(error).__name__}: expected "
+            f"ResourceExhaustedError; it says: {error}"
+        ) from error
+    else:
+        raise NonconformityError("a buffer of 2**60 bytes is made")
+    handle = factory.create(_bytes(64), manager)
+    pattern = _pattern(64, 2)
+    handle.copy_from(pattern)
+    _compare(handle, pattern, "that was made after a device had no memory left")
+
+
+def _check_events(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Let one queue wait for the event of another one."""
+    one, other = _manager(subject), _manager(subject)
+    if one is None or other is None:
+        raise NothingToCheckError("it has no queues")
+    size = 1 << 20
+    first, second, third = (factory.create(_bytes(size), each) for each in (one, one, other))
+    for seed in range(4):
+        pattern = _pattern(size, seed)
+        first.copy_from(pattern)
+        if not second.copy_on_device(first):
+            second.copy_from(pattern)
+        event = second.written()
+        if event is not None:
+            if not isinstance(event, Event):
+                raise NonconformityError(f"written() returned {event!r}: expected an Event")
+            other.wait_for(event)
+        if not third.copy_on_device(second):
+            raise NothingToCheckError("its tensors are not copied on the device")
+        _compare(third, pattern, "that another queue copied after an event")
+        if event is not None:
+            event.wait()
+            if event.is_done is not True:
+                raise NonconformityError("an event that was waited for is not done")
+
+
+def _check_waits(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Wait in a run that was cancelled; the tensor is usable afterwards."""
+    handle = factory.create(_bytes(1 << 20), _manager(subject))
+    pattern = _pattern(1 << 20, 3)
+    handle.copy_from(pattern)
+    token = threading.Event()
+    token.set()
+    try:
+        with controlled(RunControl(cancel=token)):
+            _compare(handle, pattern, "that was read in a run that was cancelled")
+    except CancelledError:
+        pass
+    _compare(handle, pattern, "that was read after a run was cancelled")
+
+
+def _check_leaks(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Make and destroy memory and queues many times."""
+
+    def cycle() -> None:
+        handle = factory.create(_bytes(_CYCLE_BYTES), _manager(subject))
+        handle.copy_from(pattern)
+        handle.written()
+
+    pattern = _pattern(_CYCLE_BYTES, 4)
+    for _ in range(CYCLES // 10):
+        cycle()
+    before = _resident_bytes()
+    for _ in range(CYCLES):
+        cycle()
+    growth = _resident_bytes() - before
+    if growth > _MOST_GROWTH:
+        raise NonconformityError(
+            f"{CYCLES} buffers of {_CYCLE_BYTES} bytes, each with a queue, left {growth} bytes "
+            "that were not freed"
+        )
+
+
+CHECKS: Final[Mapping[str, _Check]] = {
+    "copies": _check_copies,
+    "copies on the device": _check_copies_on_device,
+    "no memory left": _check_full,
+    "events": _check_events,
+    "waits": _check_waits,
+    "leaks": _check_leaks,
+}
+"""The checks by name."""
+
+
+def _manager(subject: Subject) -> MemoryManager | None:
+    manager = subject.backend.create_memory_manager()
+    if manager is not None:
+        manager.acquire()
+    return manager
+
+
+def _bytes(size: int) -> TensorInfo:
+    return TensorInfo((size,), DataType.UNSIGNED8)
+
+
+def _pattern(size: int, seed: int) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, size, np.uint8)
+
+
+def _compare(handle: TensorHandle, expected: NDArray[Any], which: str) -> None:
+    """Check what a tensor holds; it is read into memory that holds something else."""
+    found = np.full(expected.shape, GARBAGE, np.uint8)
+    handle.copy_to(found)
+    if not np.array_equal(found, expected) or not np.array_equal(contents(handle), expected):
+        wrong = int(np.argmax(found != expected))
+        raise NonconformityError(
+            f"a tensor {which} holds other bytes than were written, the first at {wrong}"
+        )
+
+
+def _resident_bytes() -> int:
+    """Return the memory of this process that is in use."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * 4096
