@@ -28,6 +28,7 @@ from armnn.errors import (
     DeviceLostError,
     ExecutionError,
     InvalidArgumentError,
+    ResourceExhaustedError,
     WorkerLostError,
 )
 from armnn.graph import Layer
@@ -370,6 +371,25 @@ def test_a_lost_device_has_an_error_of_its_own(place: str, monkeypatch: pytest.M
             model.run(picture())
         assert not isinstance(caught.value, DeviceLostError)
     np.testing.assert_array_equal(model.run(picture())["y"], made)
+
+
+@pytest.mark.parametrize("place", ["Buffer", "enqueue_migrate_mem_objects"])
+def test_a_device_without_memory_says_so_when_a_context_is_made(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = armnn.load_model(classifier(), backends=ONLY)
+    model.prepare(picture())
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise cl.MemoryError(place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cl, place, failing)
+        with pytest.raises(ResourceExhaustedError, match="has no memory for a buffer of"):
+            model.run(picture())
+    np.testing.assert_allclose(
+        model.run(picture())["y"], expected(classifier(), picture()), atol=1e-6
+    )
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ class DeviceMemory(TensorHandleFactory):
             ResourceExhaustedError: The device has no such memory left, or allows no such buffer.
         """
         assert memory is None or isinstance(memory, Queue)
-        return Block(allocate(self._device, size), memory)
+        return Block(allocate(self._device, size, memory), memory)
 
     def create_in(self, info: TensorInfo, block: object, offset: int) -> DeviceTensor:
         """Return a tensor in a block."""
@@ -169,8 +169,14 @@ class DeviceMemory(TensorHandleFactory):
         return DeviceTensor(info, self._device, Block(buffer, memory), given.offset)
 
 
-def allocate(device: Device, size: int) -> cl.Buffer:
+def allocate(device: Device, size: int, queue: Queue | None = None) -> cl.Buffer:
     """Return a new buffer.
+
+    Args:
+        device: Where it is.
+        size: In bytes.
+        queue: One that brings the buffer onto the device now: drivers may else put that off to the
+            first kernel, in a run, when it is too late to wait for memory.
 
     Raises:
         ResourceExhaustedError: The device has no such memory left, or allows no such buffer.
@@ -183,11 +189,15 @@ def allocate(device: Device, size: int) -> cl.Buffer:
             "context of this model, or one of its constants, takes"
         )
     try:
-        return cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
+        made = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
+        if queue is not None:
+            undefined = cl.mem_migration_flags.CONTENT_UNDEFINED
+            queue.last = cl.enqueue_migrate_mem_objects(queue.commands, [made], undefined)
     except cl.Error as error:
         raise ResourceExhaustedError(
             f"{device.name} has no memory for a buffer of {size} bytes: {error}"
         ) from error
+    return made
 
 
 def on_device(handle: TensorHandle) -> DeviceTensor:
