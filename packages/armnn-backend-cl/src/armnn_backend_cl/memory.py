@@ -107,6 +107,31 @@ class DeviceTensor(TensorHandle):
         if target is not array:
             array[...] = target
 
+    def copy_on_device(self, source: TensorHandle) -> bool:
+        """Enqueue a copy of another tensor of the device; return whether that can be."""
+        queue = self.queue
+        if queue is None or not isinstance(source, DeviceTensor) or source.device != self.device:
+            return False
+        size, begin, other = self.info.size_bytes, self.offset, source.offset
+        if self.buffer == source.buffer and begin < other + size and other < begin + size:
+            return False  # drivers refuse ranges that overlap
+        event = None if source.queue is queue else source.written()
+        if event is not None:
+            queue.wait_for(event)
+        try:
+            if size:
+                queue.last = cl.enqueue_copy(
+                    queue.commands,
+                    self.buffer,
+                    source.buffer,
+                    src_offset=other,
+                    dst_offset=begin,
+                    byte_count=size,
+                )
+        except cl.Error as error:
+            raise self.device.failure(error.code, str(error)) from error
+        return True
+
     def written(self) -> QueueEvent | None:
         """Return the event of what was enqueued so far; None of a constant."""
         return None if self.queue is None else self.queue.event()
