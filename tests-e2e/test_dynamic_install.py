@@ -85,8 +85,3 @@ def test_the_lint_reads_a_file_without_running_it(
     assert lint.returncode == 1
     assert "It does not export GetVersion" in lint.stdout
     assert "It has no note .note.armnn" in lint.stdout
-
-
-def test_the_environment_is_consistent(core_with_loader: Run) -> None:
-    check = core_with_loader("python", "-m", "pip", "check")
-    assert check.returncode == 0, check.stdout
