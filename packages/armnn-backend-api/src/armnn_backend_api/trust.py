@@ -18,7 +18,7 @@ class Distrust(NamedTuple):
 
     Attributes:
         reason: As the rest of a sentence: "others may write it".
-        remedy: The one command that mends it.
+        remedy: The one command that repairs it.
     """
 
     reason: str

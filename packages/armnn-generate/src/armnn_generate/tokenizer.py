@@ -111,7 +111,7 @@ class TextStream:
         return self._taken(text)
 
     def end(self) -> str:
-        """Return what is left; a character that nothing completed is U+FFFD."""
+        """Return the rest of the text; a character that nothing completed is U+FFFD."""
         return self._taken(self._tokenizer.decode(self._tokens))
 
     def _taken(self, text: str) -> str:
@@ -149,7 +149,7 @@ class StopTexts:
         return text[: len(text) - held]
 
     def end(self) -> str:
-        """Return what was held back, as it might have been the beginning of one."""
+        """Return the text that was held back, as a stop text might have begun there."""
         held, self._held = self._held, ""
         return held
 

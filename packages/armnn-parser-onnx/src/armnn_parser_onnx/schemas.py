@@ -217,7 +217,7 @@ def _schema(name: str, domain: str, row: list[str]) -> Schema:
 
 
 def _parameter(word: str) -> Parameter:
-    """Return what ``name:type`` declares.
+    """Return the parameter that ``name:type`` declares.
 
     One ``*`` behind it means any number of one type, two any number of any types.
     """
@@ -238,7 +238,7 @@ def _type_set(number: str) -> tuple[str, ...]:
 
 
 def _attribute_rule(word: str) -> tuple[str, AttributeRule]:
-    """Return what ``name:type`` declares.
+    """Return the attribute that ``name:type`` declares, by name.
 
     A ``!`` behind the type means that it is required, ``=`` and a value is its default.
     """

@@ -205,7 +205,7 @@ class Tokenizer:
         )
 
     def create_stream(self) -> TokenizerStream:
-        """Return what makes text of tokens that come one by one."""
+        """Return a stream that makes text of tokens that come one by one."""
         return TokenizerStream(self._generator.tokenizer)
 
     def _has(self, name: str) -> bool:

@@ -40,7 +40,7 @@ class CaseResult(StrEnum):
     PASSED = "passed"
     """Claimed, and computed rightly."""
     FAILED = "failed"
-    """Claimed and computed wrongly, refused without a reason, or no answer at all."""
+    """Claimed and computed wrongly, refused without a reason, or an invalid answer."""
     NOT_SUPPORTED = "not supported"
     """Refused with a reason."""
 
@@ -126,7 +126,7 @@ def answer_of(subject: Subject, layer: Layer) -> Support:
 
     Raises:
         NonconformityError: It is a refusal without a reason, or another answer each time.
-        BackendError: It is no answer.
+        BackendError: The answer is invalid.
     """
     answer = subject.supports(layer)
     if not answer and not answer.reason.strip():

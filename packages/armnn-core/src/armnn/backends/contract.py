@@ -665,7 +665,7 @@ class Backend(ABC):
         return has_capability(self.capabilities, name, value)
 
     def create_context(self, options: CreationOptions) -> BackendContext | None:
-        """Return what the backend keeps for one runtime, if anything.
+        """Return the backend's context for one runtime, if it keeps one.
 
         Raises:
             BackendUnavailableError: The hardware or driver is not there; the backend is left out.
@@ -682,7 +682,7 @@ class Backend(ABC):
         return None
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
-        """Return what the backend keeps for one network.
+        """Return the backend's context for one network.
 
         Raises:
             InvalidArgumentError: The backend does not know an option; by default it knows none.
@@ -698,7 +698,7 @@ class Backend(ABC):
         return None
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
-        """Return what becomes of layers assigned to the backend.
+        """Return the substitutions for layers that were assigned to the backend.
 
         By default they stay as they are.
         """
@@ -805,7 +805,7 @@ class CachingBackend(Backend):
         inputs: Sequence[TensorInfo | None],
         outputs: Sequence[TensorInfo],
     ) -> Workload:
-        """Return what runs a found program, without a layer.
+        """Return a workload that runs a found program, without a layer.
 
         Args:
             program: The program.

@@ -37,7 +37,7 @@ class OperatorBackend(Backend):
         return Support.no(f"runs operators of register_operator() only, not {layer.type}")
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002  # contract
-        """Return what runs a layer of a registered operator."""
+        """Return a workload that runs a layer of a registered operator."""
         assert layer.call is not None  # supports() said so
         self.operators[str(layer.call.operator)] = layer.call.operator
         return _CallWorkload(layer.call)

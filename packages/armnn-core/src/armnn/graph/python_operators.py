@@ -219,7 +219,7 @@ Operators: TypeAlias = "Callable[[str, str], OperatorRegistration | None]"
 
 
 def registered_names() -> tuple[str, ...]:
-    """Return what is registered, sorted, a mark behind those that replace other definitions."""
+    """Return the registered names, sorted, a mark behind those that replace other definitions."""
     with _lock:
         latest = [stack[-1] for stack in _registrations.values()]
     return tuple(sorted(f"{each}{'!' if each.replaces else ''}" for each in latest))
@@ -277,7 +277,7 @@ class OperatorCall:
         constants: Sequence[NDArray[Any] | None],
         count: int,
     ) -> list[TensorInfo]:
-        """Return what the outputs are.
+        """Return types and shapes of the outputs.
 
         Args:
             infos: Of the inputs, of known shapes.
@@ -319,7 +319,7 @@ class OperatorCall:
         constants: Sequence[NDArray[Any] | None],
         count: int,
     ) -> list[TensorInfo]:
-        """Return what the outputs are for inputs of zeros."""
+        """Return types and shapes of the outputs for inputs of zeros."""
         arrays: list[NDArray[Any] | None] = []
         for info, constant in zip(infos, constants, strict=True):
             if info is None:

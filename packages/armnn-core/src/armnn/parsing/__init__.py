@@ -356,7 +356,7 @@ def _is_known(suffix: str) -> bool:
 def _parsed(
     entry_point: metadata.EntryPoint, parser: Callable[..., Network], source: Path | bytes
 ) -> Network:
-    """Return what a parser makes of a model.
+    """Return the network that a parser makes of a model.
 
     Raises:
         ParseError: The parser refuses it; the message says so if it is of another format.
@@ -382,7 +382,7 @@ def _parsed(
 
 
 def _subject(source: Path | bytes) -> str:
-    """Return what errors call a model."""
+    """Return the name of a model in errors."""
     return "the bytes of a model" if isinstance(source, bytes) else repr(str(source))
 
 

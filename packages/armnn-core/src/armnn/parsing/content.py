@@ -85,7 +85,7 @@ _MARKS: Final = {
 
 
 def content_of(source: Path | bytes) -> Content | None:
-    """Return what a file or its bytes hold; None if that cannot be told or read."""
+    """Return the kind of content of a file or of its bytes; None if it is unknown or unreadable."""
     try:
         if isinstance(source, bytes):
             return _content(io.BytesIO(source), len(source))

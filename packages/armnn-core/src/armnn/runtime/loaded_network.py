@@ -781,7 +781,7 @@ class LoadedNetwork:
     def control(
         self, timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
     ) -> RunControl | None:
-        """Return what limits or watches a run on states, None for nothing; only streams call it.
+        """Return the control of a run on states, None if nothing limits or watches it; for streams.
 
         Raises:
             InvalidArgumentError: An argument is of another kind.

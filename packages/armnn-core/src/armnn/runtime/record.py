@@ -372,7 +372,7 @@ def surroundings(
     source: ModelSource | None,
     parser_options: Mapping[str, str | int | bool],
 ) -> dict[str, Any]:
-    """Return what can be known without loading anything: files, versions, the machine.
+    """Return the facts that need nothing to be loaded: files, versions, the machine.
 
     Args:
         registry: The backends.
@@ -487,7 +487,7 @@ def _layer(row: ReportRow) -> dict[str, str]:
 
 
 def _answers(backend: Backend, rank: int) -> dict[str, Any]:
-    """Return what a backend says of itself and of its devices.
+    """Return the description that a backend gives of itself and of its devices.
 
     Raises:
         NativeLoadError: Its library's file is another than the one that is loaded.
@@ -501,7 +501,7 @@ def _answers(backend: Backend, rank: int) -> dict[str, Any]:
 
 
 def _devices(backend: Backend) -> dict[str, Any]:
-    """Return what a backend in C says of its devices, by id, here or in a worker."""
+    """Return the descriptions of a C backend's devices, by id, here or in a worker."""
     if isinstance(backend, NativeBackend):
         NativeLibrary.open(backend.library.path)  # which refuses a file that has changed since
         return {each.id: each.as_dict() for each in backend.devices()}
@@ -564,7 +564,7 @@ def _sha256_of(function: object) -> str:
 
 
 def _parts_of(value: object, around: tuple[object, ...]) -> object:
-    """Return what two equal functions have the same, as texts, numbers and lists.
+    """Return the parts that are the same of two equal functions, as texts, numbers and lists.
 
     Args:
         value: The function, or a part of it.

@@ -65,7 +65,7 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
 
 
 def _trimming(runtime: Runtime) -> Callable[[], object]:
-    """Return what trims a runtime as long as it is there: its networks do not keep it."""
+    """Return a function that trims a runtime as long as it exists, without keeping it alive."""
     trim = WeakMethod(runtime.trim)
 
     def call() -> None:

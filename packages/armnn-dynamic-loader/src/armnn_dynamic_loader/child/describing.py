@@ -53,7 +53,7 @@ def describe(table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
 
 
 def stated_disturbances(table: abi.BackendApi, backend: ctypes.c_void_p) -> list[str]:
-    """Return what the backend says, as the capability Disturbs, that its driver disturbs.
+    """Return the disturbances by its driver that the backend states as its capability Disturbs.
 
     Raises:
         DefectError: That is not one of what a backend may say.

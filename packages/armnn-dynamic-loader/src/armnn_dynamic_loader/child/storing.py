@@ -65,4 +65,4 @@ def store_and_read(
 
 
 class _LieError(DefectError):
-    """It answers ARMNN_OK with something that is no answer."""
+    """It answers ARMNN_OK with an invalid answer."""

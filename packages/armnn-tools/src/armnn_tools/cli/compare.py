@@ -161,7 +161,7 @@ def compare_model(arguments: argparse.Namespace) -> int:
 
 
 def _compared_text(arguments: argparse.Namespace) -> Any:
-    """Return what generating text on the backends and the reference found."""
+    """Return the findings of generating text on the backends and on the reference."""
     if not (arguments.prompt and arguments.backends):
         raise InvalidArgumentError(
             f"{arguments.model!r} is a folder: give --prompt, to compare a language model's text, "

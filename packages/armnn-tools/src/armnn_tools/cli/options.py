@@ -549,7 +549,7 @@ def _spellings() -> tuple[dict[str, str], re.Pattern[str]]:
 
 
 def as_options(text: str) -> str:
-    """Return what the core says with options in place of Python's arguments.
+    """Return a text of the core with options in place of Python's arguments.
 
     ``strict=True`` becomes ``--strict``, and ``backends=['A', 'B']`` ``--backends A,B``.
     """

@@ -397,7 +397,7 @@ class Link:
         return self._child.pid
 
     def watch(self) -> Watch | None:
-        """Return what tells that the worker has ended, None if nothing does.
+        """Return a watch that tells that the worker has ended, None if there is none.
 
         Raises:
             WorkerLostError: The worker is lost.

@@ -101,7 +101,7 @@ class IsolatedBackend(NetworkBackend):
         self.supervisor.close()
 
     def devices(self) -> dict[str, dict[str, Any]]:
-        """Return what ``NativeDevice.as_dict`` says of its devices, by id, best first.
+        """Return the ``NativeDevice.as_dict`` of each of its devices, by id, best first.
 
         Of a backend in Python there are none.
 

@@ -188,7 +188,7 @@ class Served:
         )
 
     def devices(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
-        """Return what a backend in C says of its devices."""
+        """Return the descriptions of a C backend's devices."""
         found = self.backend.devices() if isinstance(self.backend, NativeBackend) else ()
         return Answer({"devices": {each.id: each.as_dict() for each in found}})
 

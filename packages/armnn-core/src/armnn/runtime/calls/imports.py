@@ -521,7 +521,7 @@ def _address(array: NDArray[Any]) -> int:
 
 
 def _buffers(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is memory of a device."""
+    """Return the given values that are buffers, by name."""
     return {name: each for name, each in given.items() if type(each) is Buffer}
 
 
