@@ -311,8 +311,8 @@ def is_inf(layer: Layer) -> Function:
         for sign, is_wanted in (("> 0", d.detect_positive), ("< 0", d.detect_negative))
         if is_wanted
     ]
-    wanted = " || ".join(f"x {sign}" for sign in signs) or "0"
-    return _function(layer, f"isinf(x) && ({wanted})")
+    wanted = " || ".join(f"x {sign}" for sign in signs)
+    return _function(layer, f"isinf(x) && ({wanted})" if signs else "0")
 
 
 @function("Cast", "Quantize", "Dequantize", "ConvertFp16ToFp32", "ConvertFp32ToFp16")
