@@ -448,7 +448,7 @@ def test_stand_ins_are_refused_with_the_tables_reason() -> None:
 PICTURE = (1, 2, 2, 2)
 
 SAMPLES: list[tuple[str, int, Descriptor | None]] = [
-    *(("Activation", 1, ActivationDescriptor(function=item)) for item in ActivationFunction),
+    *(("Activation", 1, ActivationDescriptor(function=item, a=1.0)) for item in ActivationFunction),
     ("Prelu", 2, None),
     *(("ElementwiseBinary", 2, ElementwiseBinaryDescriptor(operation=i)) for i in BinaryOperation),
     *(("ElementwiseUnary", 1, ElementwiseUnaryDescriptor(operation=i)) for i in UnaryOperation),
