@@ -619,6 +619,7 @@ static armnn_code map(armnn_device_buffer *buffer, uint64_t offset, uint64_t siz
                       armnn_stream *stream, uint64_t call_id, void **address, armnn_error *error) {
   *address = buffer->reached = malloc(size);
   buffer->reached_at = offset, buffer->reached_size = size, buffer->access = access;
+  if (access == ARMNN_MAP_DISCARD) return ARMNN_OK;
   return copy_out_at(buffer, offset, *address, size, stream, call_id, error);
 }
 static armnn_code unmap(armnn_device_buffer *buffer, void *address, armnn_stream *stream,

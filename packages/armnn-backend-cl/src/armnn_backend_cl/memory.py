@@ -11,6 +11,7 @@ import pyopencl as cl
 
 from armnn import Buffer
 from armnn.backends import (
+    MapAccess,
     MemoryManager,
     TensorHandle,
     TensorHandleFactory,
@@ -61,9 +62,15 @@ class DeviceTensor(TensorHandle):
 
     def map(self) -> NDArray[Any]:
         """Return a copy of the tensor, which :meth:`unmap` writes back."""
-        self._mapped = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
-        self.copy_to(self._mapped)
-        return self._mapped
+        return self.map_for(MapAccess.WRITE)
+
+    def map_for(self, access: MapAccess) -> NDArray[Any]:
+        """Return a copy of the tensor; what is only read is not written back."""
+        copied: NDArray[Any] = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
+        if access is not MapAccess.DISCARD:
+            self.copy_to(copied)
+        self._mapped = None if access is MapAccess.READ else copied
+        return copied
 
     def unmap(self) -> None:
         """Write the copy back."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Allocator,
         ArrayHandle,
         HostAllocator,
+        MapAccess,
         MemoryManager,
         TensorHandle,
         TensorHandleFactories,
@@ -56,8 +57,8 @@ else:
             "discovery": "refresh",
             "extensions": "AsyncExecution SharedBuffer SharedMemory Task",
             "loading": "BackendEntry BackendState",
-            "memory": "ALIGNMENT HOST_FACTORY_ID Allocator ArrayHandle HostAllocator MemoryManager "
-            "TensorHandle TensorHandleFactories TensorHandleFactory",
+            "memory": "ALIGNMENT HOST_FACTORY_ID Allocator ArrayHandle HostAllocator MapAccess "
+            "MemoryManager TensorHandle TensorHandleFactories TensorHandleFactory",
             "options": "CreationOptions OptionValue",
             "registry": "BackendRegistry",
             "sources": "BackendSource SourceRecord",
@@ -86,6 +87,7 @@ __all__ = [
     "CreationOptions",
     "Event",
     "HostAllocator",
+    "MapAccess",
     "MemoryManager",
     "ModelContext",
     "OptimizationViews",

@@ -8,6 +8,7 @@ import os
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Set
+from enum import IntEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -134,6 +135,17 @@ class HostAllocator(Allocator):
         return block[start : start + size]
 
 
+class MapAccess(IntEnum):
+    """What the host does with a tensor that it maps; the numbers are those of C."""
+
+    READ = 1
+    """It reads."""
+    WRITE = 2
+    """It reads and writes; what it does not write stays."""
+    DISCARD = 3
+    """It writes all of it; what was there is lost."""
+
+
 class TensorHandle(ABC):
     """The memory of one tensor in one context.
 
@@ -155,6 +167,15 @@ class TensorHandle(ABC):
         workload may map once, when it is bound.
         """
 
+    def map_for(self, access: MapAccess) -> NDArray[Any]:
+        """Return the tensor as :meth:`map` does, for one use.
+
+        A tensor that the host cannot reach copies less: nothing back that was read only, and
+        nothing from the device that is written as a whole. Since Backend API 1.3. By default it is
+        :meth:`map`.
+        """
+        return self.map()
+
     def unmap(self) -> None:
         """End a :meth:`map`; writes have reached the tensor then."""
 
@@ -165,7 +186,7 @@ class TensorHandle(ABC):
         here what :meth:`map` would copy twice.
         """
         try:
-            np.copyto(self.map(), array)
+            np.copyto(self.map_for(MapAccess.DISCARD), array)
         finally:
             self.unmap()
 
@@ -175,7 +196,7 @@ class TensorHandle(ABC):
         Arm NN: ``CopyOutTo``. Since Backend API 1.2.
         """
         try:
-            mapped = self.map()
+            mapped = self.map_for(MapAccess.READ)
             if not isinstance(mapped, np.ndarray):  # NumPy would fill the array with a number
                 raise BackendError(f"map() returned {shown(mapped)}: expected an array {self.info}")
             np.copyto(array, mapped)

@@ -26,6 +26,7 @@ from armnn.backends import (
     Backend,
     Event,
     HostAllocator,
+    MapAccess,
     MemoryManager,
     Step,
     Task,
@@ -106,7 +107,7 @@ class CopyWorkload(Workload):
 
 def _copy_mapped(source: TensorHandle, target: TensorHandle) -> None:
     try:
-        target.copy_from(source.map())
+        target.copy_from(source.map_for(MapAccess.READ))
     finally:
         source.unmap()
 

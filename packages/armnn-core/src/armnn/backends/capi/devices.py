@@ -33,6 +33,7 @@ from armnn.backends.memory import (
     FILE_SOURCES,
     ArrayHandle,
     ForeignHandle,
+    MapAccess,
     MappedFile,
     MemoryManager,
     TensorHandle,
@@ -344,7 +345,12 @@ class DeviceMemory:
         self._watched(function, f"copy {size} bytes on its device", queue, *places, size)
 
     def mapped(
-        self, buffer: NativeObject, offset: int, size: int, queue: NativeQueue | None
+        self,
+        buffer: NativeObject,
+        offset: int,
+        size: int,
+        access: MapAccess,
+        queue: NativeQueue | None,
     ) -> int:
         """Let the host reach a part of a buffer; return its address.
 
@@ -355,7 +361,7 @@ class DeviceMemory:
             queue.finish()
         address = ctypes.c_void_p()
         table = cast("abi.DeviceMemory2", self._table)
-        what = buffer.pointer, offset, size, abi.MAP_WRITE
+        what = buffer.pointer, offset, size, int(access)
         action = f"map {size} bytes of its device"
         self._watched(table.map, action, queue, *what, behind=(ctypes.byref(address),))
         if address.value is None:
@@ -569,6 +575,7 @@ class NativeHandle(TensorHandle):
         "_buffer",
         "_host",
         "_imported",
+        "_is_written",
         "_mapped",
         "_offset",
         "info",
@@ -594,6 +601,7 @@ class NativeHandle(TensorHandle):
         self._imported = imported
         self._host: NDArray[Any] | None = None
         self._mapped: int | None = None
+        self._is_written = False
 
     @property
     def backend(self) -> NativeObject:
@@ -607,6 +615,10 @@ class NativeHandle(TensorHandle):
         return made
 
     def map(self) -> NDArray[Any]:
+        """Return the tensor to be read and written; see :meth:`map_for`."""
+        return self.map_for(MapAccess.WRITE)
+
+    def map_for(self, access: MapAccess) -> NDArray[Any]:
         """Return the tensor where the host reaches it, else a copy.
 
         Raises:
@@ -619,21 +631,25 @@ class NativeHandle(TensorHandle):
         if self.info.size_bytes and self.memory.has("map"):
             size = self.info.size_bytes
             if self._mapped is None:
-                self._mapped = self.memory.mapped(self._buffer, self._offset, size, self.queue)
+                where = self._buffer, self._offset, size
+                self._mapped = self.memory.mapped(*where, access, self.queue)
             reached = memoryview((ctypes.c_ubyte * size).from_address(self._mapped))
             array: NDArray[Any] = np.ndarray(shape, dtype, reached)
             return array
         if self._host is None:
             self._host = np.empty(shape, dtype)
-        self.copy_to(self._host)
+        if access is not MapAccess.DISCARD:
+            self.copy_to(self._host)
+        self._is_written = access is not MapAccess.READ
         return self._host
 
     def unmap(self) -> None:
-        """End :meth:`map`; a copy is copied back."""
+        """End :meth:`map`; a copy that may have been written is copied back."""
         if self._mapped is not None:
             address, self._mapped = self._mapped, None
             self.memory.unmap(self._buffer, address, self.queue)
-        elif self._host is not None:
+        elif self._host is not None and self._is_written:
+            self._is_written = False
             self.copy_from(self._host)
 
     def copy_from(self, array: NDArray[Any]) -> None:

@@ -27,7 +27,13 @@ from armnn.backends.capi.extensions import NativeTask
 from armnn.backends.capi.programs import NativeProgram
 from armnn.backends.capi.values import tensor_of
 from armnn.backends.contract import RunControl, Step, Workload, controlled_runs, current_control
-from armnn.backends.memory import ArrayHandle, PlacedHandle, TensorHandle, address_of
+from armnn.backends.memory import (
+    ArrayHandle,
+    MapAccess,
+    PlacedHandle,
+    TensorHandle,
+    address_of,
+)
 from armnn.errors import ArmnnError, BackendError, ExecutionError
 from armnn.tensor import TensorInfo
 from armnn_backend_api import ctypes_mirror as abi
@@ -145,13 +151,14 @@ class _DevicePort:
     def enter(self) -> None:
         """Bring the input."""
         if not self._is_output:
-            self.device.copy_from(self._handle.map())
+            self.device.copy_from(self._handle.map_for(MapAccess.READ))
             self._handle.unmap()
 
     def leave(self) -> None:
         """Take the output away."""
         if self._is_output:
-            self._handle.copy_from(self.device.map())
+            self._handle.copy_from(self.device.map_for(MapAccess.READ))
+            self.device.unmap()
 
 
 def _requirement(

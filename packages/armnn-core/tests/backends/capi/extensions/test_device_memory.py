@@ -15,7 +15,13 @@ import numpy as np
 import pytest
 
 from armnn import CreationOptions, Network, TensorInfo
-from armnn.backends import HOST_FACTORY_ID, ArrayHandle, ModelContext, TensorHandleFactories
+from armnn.backends import (
+    HOST_FACTORY_ID,
+    ArrayHandle,
+    MapAccess,
+    ModelContext,
+    TensorHandleFactories,
+)
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.buffer import Buffer
 from armnn.errors import (
@@ -120,7 +126,7 @@ def test_tensors_between_programs_stay_in_the_devices_memory(
     for x in (X, -X):
         np.testing.assert_array_equal(loaded.run({"x": x})["y"], expected(x))
     found = since(library, before)
-    # x goes in and y comes out, and is brought back: map() does not say that it only reads.
+    # x goes in and y comes out.
     assert (found.copied_out, found.on_host, found.on_device) == (2, 0, 2 * (2 + 3 + 3))
     assert found.copied_in <= 4
 
@@ -699,3 +705,22 @@ def test_a_driver_without_the_extension_is_named(
     with pytest.raises(MemoryImportError, match="lacks cl_khr_external_memory_dma_buf"):
         loaded.run({}, imported=[*ids.values()])
     os.close(fd)
+
+
+@pytest.mark.parametrize("flags", [(), ("-DPLACED", "-DMAPS")])
+def test_a_map_says_what_is_copied(device: Make, flags: tuple[str, ...]) -> None:
+    library = device(*flags)
+    _, factory = placed(library)
+    handle = factory.create(INFO, None)
+    handle.copy_from(X)
+    before = counts(library)
+    np.testing.assert_array_equal(handle.map_for(MapAccess.READ), X)
+    handle.unmap()
+    found = since(library, before)
+    assert (found.copied_in, found.copied_out) == (0, 1)
+    before = counts(library)
+    handle.map_for(MapAccess.DISCARD)[...] = -X
+    handle.unmap()
+    found = since(library, before)
+    assert (found.copied_in, found.copied_out) == (1, 0)
+    np.testing.assert_array_equal(handle.map(), -X)
