@@ -67,8 +67,8 @@ def test_a_card_is_read_as_it_was_written(tmp_path: Path) -> None:
     [
         (None, "cannot be read: .*No such file"),
         ("{", "cannot be read: "),
-        ("[]", "is no conformance card of format 1: write it anew"),
-        ('{"format": 2}', "is no conformance card of format 1"),
+        ("[]", "is not a conformance card of format 1: write it anew"),
+        ('{"format": 2}', "is not a conformance card of format 1"),
     ],
 )
 def test_a_file_that_is_no_card_is_refused(tmp_path: Path, text: str | None, problem: str) -> None:

@@ -47,7 +47,7 @@ def test_the_kit_needs_a_backend(pytester: pytest.Pytester) -> None:
         ("Nowhere", "There is no backend 'Nowhere'*"),
         ("board://pi/Small", "There is no board 'pi' for the backend 'board://pi/Small'*"),
         ("ssh:///CpuAcc", "There is no backend 'ssh:///CpuAcc'*"),
-        ("./no.so", "'./no.so' is no file: expected the id of a backend or the path of*"),
+        ("./no.so", "'./no.so' is not a file: expected the id of a backend or the path of*"),
         (
             "./acme_npu_backend.so",
             "Dynamic backends cannot be loaded *: pip install * armnn-dynamic-loader *.",

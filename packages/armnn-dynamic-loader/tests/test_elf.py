@@ -77,7 +77,7 @@ def test_other_files_are_told(tmp_path: Path, content: bytes, message: str) -> N
 def test_an_executable_or_object_file_is_no_shared_library(library: Path, tmp_path: Path) -> None:
     content = bytearray(library.read_bytes())
     struct.pack_into("<H", content, 16, 1)
-    with pytest.raises(ElfError, match=r"is no shared library: its ELF type is 1, expected 3"):
+    with pytest.raises(ElfError, match=r"is not a shared library: its ELF type is 1, expected 3"):
         read_note(damaged(tmp_path / "file", content))
 
 

@@ -94,7 +94,7 @@ def test_paths_stay_inside(tmp_path: Path, name: str) -> None:
 def test_a_name_that_no_file_has_is_named(tmp_path: Path, name: str) -> None:
     config = genai_config(9)
     config["model"]["decoder"]["filename"] = name
-    with pytest.raises(ModelFileError, match="is no name of a file in the folder"):
+    with pytest.raises(ModelFileError, match="is not the name of a file in the folder"):
         read_folder(folder_of(tmp_path, config))
 
 

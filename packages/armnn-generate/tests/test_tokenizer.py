@@ -120,5 +120,5 @@ def test_a_text_that_is_none_is_refused(tokenizer: Tokenizer) -> None:
 def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps({"model": {"type": "None"}}))
-    with pytest.raises(ModelFileError, match=r"tokenizer\.json' is no tokenizer: "):
+    with pytest.raises(ModelFileError, match=r"tokenizer\.json' is not a tokenizer: "):
         Tokenizer(path)

@@ -78,7 +78,7 @@ def read_notes(path: str) -> list[tuple[bytes, int, bytes]]:
     """Return owner, type and content of each note of a library for this machine.
 
     Raises:
-        ElfError: It is no shared library that this process could open.
+        ElfError: It is not a shared library that this process could open.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -110,7 +110,7 @@ def read_dynamic(path: str) -> Dynamic:
     """Return the entries that the dynamic linker reads of a library.
 
     Raises:
-        ElfError: It is no shared library, or its dynamic section leads out of the file.
+        ElfError: It is not a shared library, or its dynamic section leads out of the file.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -127,7 +127,7 @@ def read_versions(path: str) -> frozenset[str]:
     """Return the symbol versions that a library defines, such as "GLIBCXX_3.4.30".
 
     Raises:
-        ElfError: It is no shared library, or its dynamic section leads out of the file.
+        ElfError: It is not a shared library, or its dynamic section leads out of the file.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -232,7 +232,8 @@ def _read_machine(file: BinaryIO, *, any_kind: bool = False) -> Machine:
     order = ">" if head[5] == 2 else "<"
     kind, machine = struct.unpack_from(f"{order}HH", head, 16)
     if kind != _SHARED_OBJECT and not any_kind:
-        raise ElfError(f"is no shared library: its ELF type is {kind}, expected {_SHARED_OBJECT}")
+        detail = f"its ELF type is {kind}, expected {_SHARED_OBJECT}"
+        raise ElfError(f"is not a shared library: {detail}")
     return head[4], head[5], machine
 
 

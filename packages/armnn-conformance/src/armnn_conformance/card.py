@@ -113,7 +113,7 @@ def read_card(path: str) -> Document:
         raise InvalidArgumentError(f"the card {path!r} cannot be read: {error}") from error
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise InvalidArgumentError(
-            f"{path!r} is no conformance card of format {FORMAT}: write it anew with "
+            f"{path!r} is not a conformance card of format {FORMAT}: write it anew with "
             "pytest --pyargs armnn_conformance --armnn-card"
         )
     return card

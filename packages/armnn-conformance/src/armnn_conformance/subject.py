@@ -114,7 +114,8 @@ def _locate(wish: str, options: CreationOptions) -> tuple[str, CreationOptions]:
     options = CreationOptions(dynamic_backends_path=str(path.parent), enable_static_backends=False)
     if not path.is_file():
         raise BackendUnavailableError(
-            f"{wish!r} is no file: expected the id of a backend or the path of its shared library."
+            f"{wish!r} is not a file: expected the id of a backend or the path of its shared "
+            "library."
         )
     for entry in BackendRegistry(options).entries():
         if Path(entry.origin).exists() and path.samefile(entry.origin):

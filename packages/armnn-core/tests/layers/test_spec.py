@@ -345,7 +345,7 @@ def test_an_input_cannot_fill_a_field_that_is_not_there(table: None) -> None:
 
 
 def test_an_output_cannot_be_like_an_input_that_is_not_there(table: None) -> None:
-    with pytest.raises(InvalidArgumentError, match="like 'input', which is no input"):
+    with pytest.raises(InvalidArgumentError, match="like 'input', which is not an input"):
         layer(5000)(FakeDescriptor)
 
 

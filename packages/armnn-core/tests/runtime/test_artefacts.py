@@ -115,7 +115,7 @@ def changed(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
             "its backends are 'Mock', expected a list",
         ),
         (lambda h: h.pop("facts"), "it holds no facts of a model"),
-        (lambda h: h["facts"].pop("name"), "it is no model"),
+        (lambda h: h["facts"].pop("name"), "it is not a model"),
         (lambda h: h.pop("plans"), "it holds no prepared networks"),
         (lambda h: h["plans"][0].pop("shapes"), "it holds no prepared networks"),
         (lambda h: h["plans"][0].pop("network"), "it holds no prepared network"),

@@ -79,7 +79,7 @@ def read_note(path: str) -> Note | None:
         path: The file.
 
     Raises:
-        ElfError: It is no shared library that this process could open.
+        ElfError: It is not a shared library that this process could open.
         NoteError: There is a note that cannot be understood.
         OSError: It cannot be read.
     """

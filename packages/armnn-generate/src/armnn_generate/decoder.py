@@ -103,7 +103,7 @@ class LanguageModel:
 
     def _refused(self, reason: str) -> ModelFileError:
         return ModelFileError(
-            f"{str(self.folder.model)!r} is no language model that can be run here: {reason}"
+            f"{str(self.folder.model)!r} is not a language model that can be run here: {reason}"
         )
 
     def feeds(

@@ -343,7 +343,7 @@ def _inside(folder: Path, name: str) -> Path:
         is_inside, is_file = _is_inside(folder, name), path.is_file()
     except (OSError, UnicodeEncodeError) as error:  # too long, or no text
         raise ModelFileError(
-            f"{shown(name)} is no name of a file in the folder {str(folder)!r}"
+            f"{shown(name)} is not the name of a file in the folder {str(folder)!r}"
         ) from error
     if not is_inside:
         raise ModelFileError(f"{name!r} leads out of the folder {str(folder)!r}")

@@ -35,7 +35,7 @@ class Tokenizer:
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(file))
         except Exception as error:  # of this class, whatever the fault is
-            raise ModelFileError(f"{str(file)!r} is no tokenizer: {error}") from error
+            raise ModelFileError(f"{str(file)!r} is not a tokenizer: {error}") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 

@@ -62,7 +62,7 @@ def sequence_of(operation: Operation, index: int = 0) -> Tensors:
     """
     name = operation.inputs[index]
     if name not in operation.graph.sequences:
-        raise RefusedError(f"{name!r} is no sequence whose tensors are known")
+        raise RefusedError(f"{name!r} is not a sequence whose tensors are known")
     return operation.graph.sequences[name]
 
 

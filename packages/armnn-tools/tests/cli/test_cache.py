@@ -85,4 +85,4 @@ def test_a_folder_that_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -
 def test_a_size_that_is_none_is_refused(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["cache", ".", "--limit", limit])
-    assert f"'{limit}' is no size: expected 500M, 20G or bytes" in capsys.readouterr().err
+    assert f"'{limit}' is not a size: expected 500M, 20G or bytes" in capsys.readouterr().err

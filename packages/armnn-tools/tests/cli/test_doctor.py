@@ -450,8 +450,8 @@ def test_variables_of_backends_are_shown(
 @pytest.mark.parametrize(
     ("variable", "text"),
     [
-        ("-acme", "names 'acme', which is no backend here; did you mean 'Acme'?"),
-        ("Acme,Nowhere", "names 'Nowhere', which is no backend here."),
+        ("-acme", "names 'acme', which is not a backend here; did you mean 'Acme'?"),
+        ("Acme,Nowhere", "names 'Nowhere', which is not a backend here."),
     ],
 )
 def test_an_id_in_the_variable_that_no_backend_has_is_worth_knowing(

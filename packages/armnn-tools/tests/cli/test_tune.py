@@ -100,10 +100,10 @@ def test_another_users_rights_need_a_named_file(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("verdicts.json", "{}", "is no file of verdicts"),
+        ("verdicts.json", "{}", "is not a file of verdicts"),
         ("folder", None, "cannot be read: "),
-        ("/proc/x.json", "", "'/proc' is no folder that is yours to write"),
-        ("two.armnn/more/verdicts.json", "", "two.armnn' is no folder that is yours to write"),
+        ("/proc/x.json", "", "'/proc' is not a folder that is yours to write"),
+        ("two.armnn/more/verdicts.json", "", "two.armnn' is not a folder that is yours to write"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(

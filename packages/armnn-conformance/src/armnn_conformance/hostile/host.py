@@ -140,7 +140,7 @@ class CountedConstants:
     def _keep(self, reference: int | None) -> None:
         with self._lock:
             if reference not in self._counts:
-                self._problems.append(f"keep got {reference!r}, which is no constant_ref")
+                self._problems.append(f"keep got {reference!r}, which is not a constant_ref")
             elif not self._is_lent and not self._counts[reference]:
                 self._problems.append(
                     f"keep of {self.names[reference]} came after the call that lent the constant"
@@ -151,7 +151,7 @@ class CountedConstants:
     def _drop(self, reference: int | None) -> None:
         with self._lock:
             if reference not in self._counts:
-                self._problems.append(f"drop got {reference!r}, which is no constant_ref")
+                self._problems.append(f"drop got {reference!r}, which is not a constant_ref")
             elif not self._counts[reference]:
                 self._problems.append(
                     f"the constant {self.names[reference]} was dropped more often than it was kept"

@@ -446,14 +446,14 @@ def _check_spec(spec: LayerSpec) -> None:
             )
     if spec.in_place and spec.in_place not in names:
         raise InvalidArgumentError(
-            f"the layer type {spec.name!r} changes {spec.in_place!r} in place, which is no input "
-            "of it"
+            f"the layer type {spec.name!r} changes {spec.in_place!r} in place, which is not an "
+            "input of it"
         )
     for output_slot in spec.outputs:
         if output_slot.like and output_slot.like not in names:
             raise InvalidArgumentError(
                 f"the output {output_slot.name!r} of {spec.name!r} is like {output_slot.like!r}, "
-                "which is no input of it"
+                "which is not an input of it"
             )
 
 

@@ -132,7 +132,7 @@ def read_verdicts(path: Path) -> tuple[Verdict, ...]:
     """Return the verdicts in a file.
 
     Raises:
-        PlacementError: The file cannot be read, or is no file of verdicts.
+        PlacementError: The file cannot be read, or is not a file of verdicts.
     """
     try:
         with path.open("rb") as file:
@@ -149,12 +149,12 @@ def read_verdicts(path: Path) -> tuple[Verdict, ...]:
         if document["format"] != FORMAT:
             raise ValueError(f"got format {document['format']!r}, expected {FORMAT}")
         if not isinstance(document["verdicts"], list):
-            raise TypeError("the verdicts are no list")
+            raise TypeError("the verdicts are not a list")
         return tuple(map(_verdict, document["verdicts"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         detail = str(error) or type(error).__name__
         raise PlacementError(
-            f"{str(path)!r} is no file of verdicts ({detail}): armnn tune MODEL -o writes one"
+            f"{str(path)!r} is not a file of verdicts ({detail}): armnn tune MODEL -o writes one"
         ) from error
 
 
@@ -171,8 +171,8 @@ def check_verdicts(path: Path) -> None:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise PlacementError(
-            f"the verdicts {str(path)!r} cannot be written: {str(folder)!r} is no folder that is "
-            "yours to write; name another file, as in -o verdicts.json"
+            f"the verdicts {str(path)!r} cannot be written: {str(folder)!r} is not a folder that "
+            "is yours to write; name another file, as in -o verdicts.json"
         ) from error
 
 

@@ -140,7 +140,7 @@ def decoded_facts(stored: dict[str, Any]) -> NetworkFacts:
         }
         return NetworkFacts(**stored, quantized_arithmetic=arithmetic, aliases=aliases)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise StaleEntryError(f"it is no model: {error!r}") from error
+        raise StaleEntryError(f"it is not a model: {error!r}") from error
 
 
 class ModelStore:

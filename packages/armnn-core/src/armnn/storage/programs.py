@@ -228,7 +228,7 @@ def _fill(plan: Plan, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         kind, name, places = row["type"], row["name"], row["inputs"]
         infos = [decoded_info(each) for each in row["outputs"]]
         if not all(type(number) is int and number >= 0 for at in places for number in at):
-            raise ValueError("an input is no output of another layer")
+            raise ValueError("an input is not an output of another layer")
         read = [made[source][slot] for source, slot in places]
         expected = _row(kind, name, places, row["outputs"])
         tensors = [PlannedTensor(name, info, HOST_FACTORY_ID) for info in infos]

@@ -127,8 +127,8 @@ def test_a_damaged_file_is_an_error_only_if_it_was_named(
     assert path is not None
     path.parent.mkdir(parents=True)
     path.write_text("{}")
-    assert "is no file of verdicts" in armnn.load_model(two_layers, "auto").report.choice
-    with pytest.raises(PlacementError, match="is no file of verdicts"):
+    assert "is not a file of verdicts" in armnn.load_model(two_layers, "auto").report.choice
+    with pytest.raises(PlacementError, match="is not a file of verdicts"):
         armnn.load_model(two_layers, "auto", verdicts=str(path))
 
 

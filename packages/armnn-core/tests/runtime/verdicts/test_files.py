@@ -127,9 +127,9 @@ TRIAL = ("verdicts", 0, "trials", 0)
 def test_another_file_is_named_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "verdicts.json"
     path.write_bytes(content)
-    with pytest.raises(PlacementError, match=r"is no file of verdicts .* armnn tune MODEL -o"):
+    with pytest.raises(PlacementError, match=r"is not a file of verdicts .* armnn tune MODEL -o"):
         read_verdicts(path)
-    with pytest.raises(PlacementError, match="is no file of verdicts"):
+    with pytest.raises(PlacementError, match="is not a file of verdicts"):
         write_verdict(path, VERDICT)
     assert path.read_bytes() == content
 

@@ -115,7 +115,7 @@ def _size(text: str) -> int:
     """Return a size in bytes."""
     found = re.fullmatch(r"(\d{1,15})([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: expected 500M, 20G or bytes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size: expected 500M, 20G or bytes")
     return int(found[1]) * _UNITS[found[2].upper()]
 
 

@@ -707,7 +707,7 @@ def _unknown_ids(known: Iterable[str]) -> list[str]:
         if backend_id not in ids:
             meant = closest(backend_id, ids)
             hint = f"; did you mean {meant!r}?" if meant else "."
-            found.append(f"{VARIABLE} names {backend_id!r}, which is no backend here{hint}")
+            found.append(f"{VARIABLE} names {backend_id!r}, which is not a backend here{hint}")
     return found
 
 

@@ -635,7 +635,7 @@ def _facts_of(names: Sequence[str], document: _Facts) -> list[_Facts]:
         if name not in nodes:
             similar = closest(name, nodes)
             hint = f"; did you mean {similar!r}?" if similar else "; --layers lists all"
-            raise InvalidArgumentError(f"--layer got {name!r}, which is no layer here{hint}")
+            raise InvalidArgumentError(f"--layer got {name!r}, which is not a layer here{hint}")
     return [nodes[name] for name in names]
 
 

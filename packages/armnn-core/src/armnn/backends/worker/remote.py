@@ -106,7 +106,7 @@ class RemoteGraph:
 
     def _hold(self, program: object) -> int:
         if not isinstance(program, RemoteProgram):
-            raise UnstorableError(f"it holds {program!r}, which is no program of the worker")
+            raise UnstorableError(f"it holds {program!r}, which is not a program of the worker")
         self.programs.append(program)
         return len(self.programs) - 1
 

@@ -617,11 +617,11 @@ def _greeted(
     """Load the backend that a host asks for.
 
     Raises:
-        ProtocolError: It is no greeting.
+        ProtocolError: It is not a greeting.
         ArmnnError: The backend cannot be loaded.
     """
     if request.get("do") != "hello":
-        raise ProtocolError("the first request is no greeting")
+        raise ProtocolError("the first request is not a greeting")
     wanted = protocol.mapping(request.get("backend"))
     _check_unchanged(wanted.get("examined"))
     backend = _loaded(protocol.text(wanted.get("id")), protocol.path(wanted.get("origin")))

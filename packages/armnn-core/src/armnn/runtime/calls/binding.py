@@ -703,7 +703,7 @@ def check_usable(array: NDArray[Any], what: str) -> None:
         )
     if not array.flags.aligned:
         raise InvalidArgumentError(
-            f"{what} begins at an address that is no multiple of its elements' {array.itemsize} "
+            f"{what} begins at an address that is not a multiple of its elements' {array.itemsize} "
             "bytes: a copy() begins at one"
         )
 
