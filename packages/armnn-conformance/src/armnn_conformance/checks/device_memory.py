@@ -8,7 +8,6 @@ nothing of the kind.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -23,8 +22,7 @@ from armnn.backends import (
     TensorHandle,
     TensorHandleFactory,
 )
-from armnn.backends.contract import RunControl, controlled
-from armnn.errors import ArmnnError, CancelledError, ResourceExhaustedError
+from armnn.errors import ArmnnError, ResourceExhaustedError
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_conformance.checks.capabilities import NothingToCheckError
@@ -154,21 +152,6 @@ def _check_events(factory: TensorHandleFactory, subject: Subject) -> None:
                 raise NonconformityError("an event that was waited for is not done")
 
 
-def _check_waits(factory: TensorHandleFactory, subject: Subject) -> None:
-    """Wait in a run that was cancelled; the tensor is usable afterwards."""
-    handle = factory.create(_bytes(1 << 20), _manager(subject))
-    pattern = _pattern(1 << 20, 3)
-    handle.copy_from(pattern)
-    token = threading.Event()
-    token.set()
-    try:
-        with controlled(RunControl(cancel=token)):
-            _compare(handle, pattern, "that was read in a run that was cancelled")
-    except CancelledError:
-        pass
-    _compare(handle, pattern, "that was read after a run was cancelled")
-
-
 def _check_leaks(factory: TensorHandleFactory, subject: Subject) -> None:
     """Make and destroy memory and queues many times."""
 
@@ -196,7 +179,6 @@ CHECKS: Final[Mapping[str, _Check]] = {
     "copies on the device": _check_copies_on_device,
     "no memory left": _check_full,
     "events": _check_events,
-    "waits": _check_waits,
     "leaks": _check_leaks,
 }
 """The checks by name."""
