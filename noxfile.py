@@ -470,7 +470,9 @@ def gpu_oclgrind(session: nox.Session) -> None:
     log = Path(session.create_tmp(), "oclgrind.log").absolute()
     log.unlink(missing_ok=True)
     checks = {"OCLGRIND_DATA_RACES": "1", "OCLGRIND_LOG": str(log)}
-    _gpu(session, "gpu", {**_driver(session, found[0]), **checks}, "-k", "computed_rightly")
+    # Oclgrind 21.10 has no abs() of integers.
+    cases = "computed_rightly and not Activation-Signed and not ElementwiseUnary-Signed"
+    _gpu(session, "gpu", {**_driver(session, found[0]), **checks}, "-k", cases)
     if log.exists() and log.stat().st_size:
         session.error(f"Oclgrind found something: {log}")
 
