@@ -17,7 +17,7 @@ html_theme = "furo"
 html_title = "armnn"
 root_doc = "README"
 myst_heading_anchors = 3
-# Pages show programs, their output and shells; only the first need colours.
+# Pages show programs, their output and shells; only the first need colors.
 highlight_language = "text"
 nitpicky = True
 

@@ -21,7 +21,7 @@ STD = np.array([0.229, 0.224, 0.225], np.float32)
 
 
 def pixels_of(path: str, size: tuple[int, int]) -> np.ndarray:
-    """Return a picture as a normalised NCHW batch of one."""
+    """Return a picture as a normalized NCHW batch of one."""
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB").resize(size), np.float32)
     return np.asarray((pixels / 255 - MEAN) / STD).transpose(2, 0, 1)[np.newaxis]

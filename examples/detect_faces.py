@@ -24,15 +24,15 @@ GRIDS = ((16, 2), (8, 6))
 
 
 def anchors() -> np.ndarray:
-    """Return the anchors' centres, from 0 to 1, [896,2]."""
-    centres = [
+    """Return the anchors' centers, from 0 to 1, [896,2]."""
+    centers = [
         ((column + 0.5) / cells, (row + 0.5) / cells)
         for cells, in_a_cell in GRIDS
         for row in range(cells)
         for column in range(cells)
         for _ in range(in_a_cell)
     ]
-    return np.array(centres, np.float32)
+    return np.array(centers, np.float32)
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> float:
@@ -50,8 +50,8 @@ def find_faces(model: armnn.LoadedNetwork, image: Image.Image) -> list[tuple[flo
     outputs = model.run({"input": pixels[np.newaxis]})
     scores = 1 / (1 + np.exp(-outputs["classificators"][0, :, 0].clip(-50, 50)))
     places = outputs["regressors"][0] / INPUT
-    centres, halves = anchors() + places[:, :2], places[:, 2:4] / 2
-    boxes = np.hstack([centres - halves, centres + halves]) * side
+    centers, halves = anchors() + places[:, :2], places[:, 2:4] / 2
+    boxes = np.hstack([centers - halves, centers + halves]) * side
     found: list[tuple[float, np.ndarray]] = []
     for index in np.argsort(-scores):
         if scores[index] < SURE:

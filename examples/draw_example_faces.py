@@ -3,7 +3,7 @@
 
     python examples/draw_example_faces.py examples/two_faces.png
 
-The faces are invented, so the picture carries the licence of the repository.
+The faces are invented, so the picture carries the license of the repository.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFilter
 
 SIZE = (512, 384)
-# The centre and the height of each face, in pixels.
+# The center and the height of each face, in pixels.
 FACES = ((150, 190, 220), (380, 210, 180))
 HAIR, SKIN, SHADE, WHITE, LIPS = "#462d1e", "#e0b296", "#cd9b82", "#fafafa", "#b44646"
 

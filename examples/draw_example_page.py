@@ -4,7 +4,7 @@
     python examples/draw_example_page.py examples/page_turned_90.png
 
 The words are this project's own and the font is the one inside Pillow, so the picture carries the
-licence of the repository.
+license of the repository.
 """
 
 from __future__ import annotations

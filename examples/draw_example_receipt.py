@@ -4,7 +4,7 @@
     python examples/draw_example_receipt.py examples/receipt.jpg
 
 The words are this project's own and the font is the one inside Pillow, so the picture carries the
-licence of the repository.
+license of the repository.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def spaced(line: str) -> str:
 
 
 def draw_receipt() -> Image.Image:
-    """Return the flat receipt, in 8-bit colours."""
+    """Return the flat receipt, in 8-bit colors."""
     paper = Image.new("RGB", PAPER, "#f7f4ec")
     draw = ImageDraw.Draw(paper)
     middle, left, right, ink = PAPER[0] / 2, 30, PAPER[0] - 30, "#2b2b30"

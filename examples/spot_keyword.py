@@ -30,8 +30,8 @@ def mel_filters() -> np.ndarray:
     hertz = np.array([125, 7500, *np.arange(257) * RATE / 512])
     low, high, *mel = 1127 * np.log1p(hertz / 700)
     width = (high - low) / (CHANNELS + 1)
-    centres = low + width * np.arange(1, CHANNELS + 1)[:, np.newaxis]
-    triangles: np.ndarray = np.maximum(0, 1 - np.abs(np.array(mel) - centres) / width)
+    centers = low + width * np.arange(1, CHANNELS + 1)[:, np.newaxis]
+    triangles: np.ndarray = np.maximum(0, 1 - np.abs(np.array(mel) - centers) / width)
     return triangles
 
 

@@ -248,7 +248,7 @@ def test_a_fed_initializer_goes_before_its_value() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 8])
-def test_initialisers_that_are_inputs_are_described_alike(version: int) -> None:
+def test_initializers_that_are_inputs_are_described_alike(version: int) -> None:
     model = linear()
     model.ir_version, model.opset_import[0].version = version, 8
     theirs, mine = both(model.SerializeToString())

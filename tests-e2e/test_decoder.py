@@ -212,7 +212,7 @@ def count_made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(owner, name, call)
 
-    counted(OptimizedNetwork, "specialise")
+    counted(OptimizedNetwork, "specialize")
     counted(HostAllocator, "allocate")
     counted(Buffer, "__init__")
     counted(states, "zeros")

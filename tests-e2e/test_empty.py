@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from armnn.backends.memory import ComputedHandle
 from armnn.errors import ArmnnError, ExecutionError
 from armnn.layers import LAYERS
-from armnn.optimizer.shapes.specialise import fill_descriptor, state_target_shape, update_outputs
+from armnn.optimizer.shapes.specialize import fill_descriptor, state_target_shape, update_outputs
 from armnn.types import DataType, ReduceOperation
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers, data_types_of, usual
 from armnn_conformance.comparison import difference

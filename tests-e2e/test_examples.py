@@ -35,9 +35,9 @@ def test_faces_are_found_where_they_were_drawn(
     picture = EXAMPLES / "two_faces.png"
     lines = run("detect_faces.py", model("face_detection"), picture, tmp_path / "faces.png")
     boxes = [np.array(re.findall(r"-?\d+", line)[2:], float) for line in lines]
-    centres = sorted(((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in boxes)
+    centers = sorted(((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in boxes)
     # draw_example_faces.py puts the middles of the two heads at (150, 190) and (380, 210).
-    np.testing.assert_allclose(centres, [(150, 210), (380, 226)], atol=12)
+    np.testing.assert_allclose(centers, [(150, 210), (380, 226)], atol=12)
     assert (tmp_path / "faces.png").read_bytes() != picture.read_bytes()
 
 

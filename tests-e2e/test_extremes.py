@@ -51,7 +51,7 @@ OPEN_IF_STRANGE = {
     "Convolution2d": "zeros that fill up windows and filters are multiplied with infinity, too",
     "DepthwiseConvolution2d": "zeros of the padding are multiplied with infinite weights, too",
     "TransposeConvolution2d": "zeros of the padding are multiplied with infinite weights, too",
-    "Resize": "a neighbour whose weight is zero is read, or not",
+    "Resize": "a neighbor whose weight is zero is read, or not",
 }
 """Layers that CpuAcc lets infinity and NaN spread in, further than the definition says."""
 

@@ -143,14 +143,14 @@ CASES = [
         outputs=[DataType.BOOLEAN],
     ),
     of(
-        "quantised",
+        "quantized",
         QuantizeDescriptor(),
         [[INF, -INF, NAN, HUGE]],
         [127.5, 0, 0, 127.5],
         outputs=[TensorInfo(None, U8, 0.5, 0)],
     ),
     of(
-        "quantised as it runs",
+        "quantized as it runs",
         DynamicQuantizeDescriptor(),
         [[INF, -INF, NAN, HUGE, -HUGE]],
         (np.array([255, 0, 128, 255, 0]), HUGE / 127.5, np.array(128)),

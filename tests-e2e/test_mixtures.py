@@ -46,9 +46,9 @@ LACKING = {
     r"(Float64|(Uns|S)igned\d+) is not computed here": "it has no kernel for the data type",
     r"it must be Float32 of rank 4": "it has no attention for the data type",
     r"the (input|output|scales|bias) must be Float32": "it has no kernel for the data type",
-    r"only 8 and 16 bits with one scale are (de)?quantised here": "Float64 would be rounded twice",
+    r"only 8 and 16 bits with one scale are (de)?quantized here": "Float64 would be rounded twice",
     r"the (indices|axes) must be Signed32 or Signed64": "it reads two types of indices",
-    r"only neighbouring channels are computed here": "it has no kernel for the parameter",
+    r"only neighboring channels are computed here": "it has no kernel for the parameter",
     r"padding with this data type must be 0": "a whole number is no real one",
 }
 """Why CpuAcc may refuse what CpuRef takes: its reason, and what is behind it."""
@@ -125,7 +125,7 @@ def test_both_backends_take_the_same_mixtures(
 def test_mixtures_are_computed_alike(backends: tuple[Subject, Subject]) -> None:
     """Mixed types are rounded once, at the end.
 
-    There are Float16 data, Float32 and quantised operands, and a BFloat16 result.
+    There are Float16 data, Float32 and quantized operands, and a BFloat16 result.
     """
     x = tensor(DataType.FLOAT16, [-1.5, 2.25, -3.0])
     for other in (DataType.FLOAT32, DataType.QASYMM_U8, DataType.BFLOAT16):

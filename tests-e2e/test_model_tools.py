@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import armnn
-from tools.models import agreement, catalogue, peers
+from tools.models import agreement, catalog, peers
 from tools.models import generate_models_page as pages
 from tools.models import layer_agreement as layers
 
@@ -33,12 +33,12 @@ def test_one_number_is_compared_with_its_size() -> None:
     assert distance([100.1], [100.0]).largest == pytest.approx(0.001)
 
 
-def test_a_quantised_output_is_compared_in_steps() -> None:
+def test_a_quantized_output_is_compared_in_steps() -> None:
     found = distance(np.array([1, 2, 3, 7], np.int8), np.array([1, 3, 3, 4], np.int8), 1.0)
     assert (found.largest, found.mean, found.within) == (3.0, 1.0, 0.75)
 
 
-def test_a_dequantised_output_is_compared_in_steps() -> None:
+def test_a_dequantized_output_is_compared_in_steps() -> None:
     found = distance(np.float32([0.5, 0.25]), np.float32([0.25, 0.25]), 0.125)
     assert (found.largest, found.within) == (2.0, 0.5)
 
@@ -99,7 +99,7 @@ def test_the_verdict_on_real_outputs_needs_the_same_choice() -> None:
     assert judged(agreement.Distance(0.0011, 0.0, 1.0, True), in_steps=False) == ""
 
 
-def test_the_verdict_on_quantised_outputs_looks_at_the_yardsticks_last() -> None:
+def test_the_verdict_on_quantized_outputs_looks_at_the_yardsticks_last() -> None:
     far = agreement.Distance(9.0, 2.0, 0.9, False)
     assert judged(agreement.Distance(9.0, 1.0, 0.995, True), in_steps=True) == "within one step"
     assert judged(far, in_steps=True) == ""
@@ -107,7 +107,7 @@ def test_the_verdict_on_quantised_outputs_looks_at_the_yardsticks_last() -> None
     assert judged(far, in_steps=True, far=far) == "no further than far"
 
 
-def test_the_verdict_on_quantised_onnx_models_may_look_at_the_mean() -> None:
+def test_the_verdict_on_quantized_onnx_models_may_look_at_the_mean() -> None:
     near = agreement.Distance(2.0, 0.5, 0.9, True)
     assert agreement.verdict(near, {}, in_steps=True) == ""
     said = agreement.verdict(near, {}, in_steps=True, on_average=True)
@@ -119,7 +119,7 @@ def test_the_verdict_on_quantised_onnx_models_may_look_at_the_mean() -> None:
     assert agreement.verdict(far, {}, in_steps=False, on_average=True) == ""
 
 
-def test_the_step_of_an_output_is_that_of_what_is_dequantised_at_the_end() -> None:
+def test_the_step_of_an_output_is_that_of_what_is_dequantized_at_the_end() -> None:
     network = armnn.Network()
     info = armnn.TensorInfo((2,), armnn.DataType.QASYMM_S8, 0.25, 3)
     value = network.add_input("x", info)
@@ -132,18 +132,18 @@ def test_the_step_of_an_output_is_that_of_what_is_dequantised_at_the_end() -> No
     assert agreement.output_steps(network) == [None, None, None]
 
 
-def write_catalogue(folder: Path, models: str) -> Path:
+def write_catalog(folder: Path, models: str) -> Path:
     path = folder / "models.toml"
-    path.write_text('[packages.toy]\nversion = "1"\nlicence = "MIT"\n' + models)
+    path.write_text('[packages.toy]\nversion = "1"\nlicense = "MIT"\n' + models)
     return path
 
 
 def test_a_model_made_of_another_comes_from_its_package(tmp_path: Path) -> None:
     models = '[models.a]\npackage = "toy"\nmember = "a.onnx"\nsha256 = "0"\n'
     models += '[models.b]\nsource = "a"\nrecipe = "r"\ninputs."*" = { low = -1, high = 1 }\n'
-    made = catalogue.read_catalogue(write_catalogue(tmp_path, models))["b"]
+    made = catalog.read_catalog(write_catalog(tmp_path, models))["b"]
     assert (made.package.name, made.member, made.suffix) == ("toy", "a.onnx", ".onnx")
-    assert made.feed("any") == catalogue.Feed(low=-1, high=1)
+    assert made.feed("any") == catalog.Feed(low=-1, high=1)
 
 
 @pytest.mark.parametrize(
@@ -154,18 +154,18 @@ def test_a_model_made_of_another_comes_from_its_package(tmp_path: Path) -> None:
         ('[models.a]\npackage = "toy"\nmember = "a"\nsha256 = "0"\nsize = 3\n', TypeError),
     ],
 )
-def test_a_catalogue_with_a_mistake_is_refused(
+def test_a_catalog_with_a_mistake_is_refused(
     tmp_path: Path, models: str, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        catalogue.read_catalogue(write_catalogue(tmp_path, models))
+        catalog.read_catalog(write_catalog(tmp_path, models))
 
 
-def test_feeds_are_what_the_catalogue_says_and_the_same_every_time(tmp_path: Path) -> None:
+def test_feeds_are_what_the_catalog_says_and_the_same_every_time(tmp_path: Path) -> None:
     models = '[models.a]\npackage = "toy"\nmember = "a"\nsha256 = "0"\n'
     models += "inputs.x = { shape = [50], low = -3, high = 2 }\n"
     models += "inputs.n = { shape = [], value = 7 }\ninputs.i = { low = 2, high = 4 }\n"
-    model = catalogue.read_catalogue(write_catalogue(tmp_path, models))["a"]
+    model = catalog.read_catalog(write_catalog(tmp_path, models))["a"]
     infos = {
         "x": armnn.TensorInfo((None,), armnn.DataType.FLOAT32),
         "n": armnn.TensorInfo((), armnn.DataType.SIGNED64),
@@ -193,5 +193,5 @@ def test_records_of_other_models_are_refused(
     records = tmp_path / "models.json"
     records.write_text(json.dumps({"versions": {}, "models": {"toy": {}}}))
     monkeypatch.setattr(pages, "RECORDS", records)
-    with pytest.raises(ValueError, match=r"has other models than the catalogue.*'toy'"):
+    with pytest.raises(ValueError, match=r"has other models than the catalog.*'toy'"):
         pages.page()

@@ -69,7 +69,7 @@ def pair(request: pytest.FixtureRequest, model: Callable[[str], Path]) -> Pair:
 
 
 def normalized(path: Path, size: tuple[int, int]) -> Float32Array:
-    """Return a picture normalised for ImageNet classifiers.
+    """Return a picture normalized for ImageNet classifiers.
 
     It is a batch of one in NCHW.
     """

@@ -32,7 +32,7 @@ ALONE = {
 
 TOGETHER = (
     "all scratch is at one offset",
-    "neighbours in the arena overlap by one element",
+    "neighbors in the arena overlap by one element",
 )
 """Faults that only several layers in one compiled part have."""
 

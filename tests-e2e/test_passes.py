@@ -66,7 +66,7 @@ def written_out(network: Network) -> None:
     )
 
 
-def quantised(network: Network) -> None:
+def quantized(network: Network) -> None:
     """Return pads, permutations and reshapes of stored values.
 
     Pads write the zero point.
@@ -100,7 +100,7 @@ def quantised(network: Network) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("build", [channels_first_copy, written_out, quantised])
+@pytest.mark.parametrize("build", [channels_first_copy, written_out, quantized])
 def test_the_passes_change_no_result(
     build: Callable[[Network], None], batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

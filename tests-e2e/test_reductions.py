@@ -39,7 +39,7 @@ def pictures(network: Network, numbers: Callable[..., np.ndarray]) -> None:
 
 
 def sequences(network: Network, numbers: Callable[..., np.ndarray]) -> None:
-    """Add an embedding, attention, a normalisation and reductions."""
+    """Add an embedding, attention, a normalization and reductions."""
     x = network.add_input("x", TensorInfo(("N", 6, 16)))
     query, key, value = (network.add_batch_mat_mul(x, numbers(16, 16)) for _ in range(3))
     scores = network.add_batch_mat_mul(query, network.add_transpose(key, dim_mappings=(0, 2, 1)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Quantised tensors at their types' ends, on each backend.
+"""Quantized tensors at their types' ends, on each backend.
 
 The cases of the conformance kit run again with what one input stores replaced: the ends of the
 type and the zero point. Outputs keep their steps, or have an eighth of them with the zero point at
@@ -122,7 +122,7 @@ def variants(case: LayerCase) -> Iterator[tuple[str, LayerCase]]:
 def in_float64(case: LayerCase) -> LayerCase:
     """Return the case with real values as Float64.
 
-    They are those of quantised tensors and biases.
+    They are those of quantized tensors and biases.
     """
 
     def widened(operand: CaseTensor | None) -> CaseTensor | None:
@@ -162,7 +162,7 @@ def run(subject: Subject, case: LayerCase) -> list[Array] | None:
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_quantised_results_are_those_of_float64_rounded_and_clamped(
+def test_quantized_results_are_those_of_float64_rounded_and_clamped(
     backends: tuple[Subject, Subject], layer: str
 ) -> None:
     wrong, compared = [], 0

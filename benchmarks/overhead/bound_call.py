@@ -175,7 +175,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="*", default=MODELS, help="names in the catalogue")
+    parser.add_argument("models", nargs="*", default=MODELS, help="names in the catalog")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

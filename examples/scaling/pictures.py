@@ -33,7 +33,7 @@ def loaded(file: str, cache: str | None, batch: int = 8) -> armnn.LoadedNetwork:
 
 
 def pixels_of(path: str | BinaryIO) -> np.ndarray:
-    """Return a picture, normalised, in the layout CHW."""
+    """Return a picture, normalized, in the layout CHW."""
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB").resize((224, 224)), np.float32)
     return ((pixels / 255 - MEAN) / STD).transpose(2, 0, 1)

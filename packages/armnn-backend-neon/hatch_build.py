@@ -65,10 +65,10 @@ class NativeBuildHook(BuildHookInterface[BuilderConfig]):
         """
         if levels:
             read = self.metadata.version
-            labelled = str(Version(f"{read}+{levels}"))
-            self.metadata._version = self.metadata._original_version = labelled
-            if self.metadata.version != labelled:
-                raise RuntimeError(f"hatchling keeps the version {read}, expected {labelled}")
+            labeled = str(Version(f"{read}+{levels}"))
+            self.metadata._version = self.metadata._original_version = labeled
+            if self.metadata.version != labeled:
+                raise RuntimeError(f"hatchling keeps the version {read}, expected {labeled}")
 
 
 def put_into_sources(library: Path) -> Path:

@@ -185,11 +185,11 @@ def test_dark_and_light_follow_the_system_and_the_button(open_page: Open, small:
     assert paper(light) == paper(dark)
 
 
-@pytest.mark.parametrize("colour", ["backend", "time"])
-def test_colours_have_a_legend(open_page: Open, small: Path, colour: str) -> None:
+@pytest.mark.parametrize("color", ["backend", "time"])
+def test_colors_have_a_legend(open_page: Open, small: Path, color: str) -> None:
     page = open_page(small)
-    page.select_option("#colour", colour)
-    expected = {"backend": "CpuAcc: 11 layers", "time": "25 % or more"}[colour]
+    page.select_option("#color", color)
+    expected = {"backend": "CpuAcc: 11 layers", "time": "25 % or more"}[color]
     for each in (expected, "between backends, memory shared"):
         expect(page.locator("#legend")).to_contain_text(each)
 
@@ -223,12 +223,12 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("colour", ["backend", "time"])
+@pytest.mark.parametrize("color", ["backend", "time"])
 def test_texts_stand_out_from_what_is_behind_them(
-    open_page: Open, small: Path, colour: str, dark: bool
+    open_page: Open, small: Path, color: str, dark: bool
 ) -> None:
     page = open_page(small, dark=dark)
-    page.select_option("#colour", colour)
+    page.select_option("#color", color)
     page.locator('[data-item="l7"]').click()
     found = page.evaluate(CONTRASTS)
     assert len(found) > 40

@@ -116,7 +116,7 @@ void Run(armnn::IRuntime& runtime, const Job& job) {
     }
     armnn::IOptimizedNetworkPtr optimized =
         armnn::Optimize(*network, {armnn::BackendId("CpuRef")}, runtime.GetDeviceSpec());
-    if (!optimized) throw std::runtime_error("it cannot be optimised");
+    if (!optimized) throw std::runtime_error("it cannot be optimized");
     armnn::NetworkId id = 0;
     std::string error;
     if (runtime.LoadNetwork(id, std::move(optimized), error) != armnn::Status::Success)

@@ -19,7 +19,7 @@ _DIFFERENCES: Final = {
     ("Activation", "at infinity"): "a maximum drops NaN",
     ("ArgMinMax", "NaN"): "NaN is never the largest or the smallest number",
     ("BatchNormalization", "rank 5"): "channels are looked for among four dimensions",
-    ("Cast", ""): "quantised values are cast as they are stored",
+    ("Cast", ""): "quantized values are cast as they are stored",
     (
         "DetectionPostProcess",
         "",
@@ -38,7 +38,7 @@ _DIFFERENCES: Final = {
     (
         "Normalization",
         "",
-    ): "Within looks at axes 2 and 3 in both layouts; quantised sums are rounded",
+    ): "Within looks at axes 2 and 3 in both layouts; quantized sums are rounded",
     ("Pad", "rank 5"): "the fifth dimension is not padded",
     ("Pooling2d", "Average of infinities"): "infinity is stored as the largest half",
     ("Pooling2d", "large numbers"): "sums and squares overflow",
@@ -58,13 +58,13 @@ _DIFFERENCES: Final = {
 
 _REFUSALS: Final = {
     "Failed to assign a backend": "its CpuRef lacks the data type",
-    "it cannot be optimised": "its CpuRef lacks the data type",
+    "it cannot be optimized": "its CpuRef lacks the data type",
     "An error occurred when preparing the network workloads": "the workload checks more",
     "tensor is null": "a tensor has no elements",
     r"TensorShape set on OutputSlot\[0\] does not match": "its shape function knows fewer shapes",
     "numDimensions must be greater than 0": "a scalar is reshaped",
     "Dimensionality::Scalar must be const": "a scalar is computed",
-    "Invalid dimension index: 2": "batch normalisation of rank 2",
+    "Invalid dimension index: 2": "batch normalization of rank 2",
     "died of signal": "it does not survive the layer",
 }
 """Why a file is not run, by what Arm NN says; all of these come behind the reading of the file."""

@@ -53,7 +53,7 @@ def nan_in_float16() -> Model:
 
 
 def norm_of_one_number() -> Model:
-    """Normalise along an axis of size 1."""
+    """Normalize along an axis of size 1."""
 
     def fault(net: armnn.Network, x: armnn.Value) -> armnn.Value:
         gamma, beta = (net.add_constant(np.array([value], np.float32)) for value in (2.0, 0.5))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import armnn
 
 BEYOND = np.array([2**24 + 1, 2**24 + 2, 2**30 - 1, -(2**30) - 1], np.int32)
-"""Integers of which Float32 holds neighbours only."""
+"""Integers of which Float32 holds neighbors only."""
 
 
 def soft_sign_of_averages() -> Model:

@@ -177,7 +177,7 @@ def main() -> int:
     """Compare mutants; return 1 if one is read differently."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("models", nargs="*", type=Path, help="valid files to read, too")
-    arguments.add_argument("--public", action="store_true", help="read the catalogue's models, too")
+    arguments.add_argument("--public", action="store_true", help="read the catalog's models, too")
     arguments.add_argument("--mutants", type=int, default=100_000, help="how many (100000)")
     arguments.add_argument("--first", type=int, default=0, help="the number of the first one (0)")
     arguments.add_argument("--seed", type=int, default=0, help="another one makes other mutants")
@@ -201,7 +201,7 @@ def main() -> int:
 
 
 def public_models() -> Iterator[Path]:
-    """Yield the paths of the catalogue's models."""
+    """Yield the paths of the catalog's models."""
     for name, model in MODELS.items():
         if model.suffix == ".onnx":
             yield fetch(name, default_cache())

@@ -142,7 +142,7 @@ def _shuffle_messages(source: random.Random, values: Any) -> None:
 
 
 def _handmade(*, external: bool = False) -> bytes:
-    """Return a file with attributes, initialisers, quantisation and function."""
+    """Return a file with attributes, initializers, quantization and function."""
     twice = helper.make_function(
         "own",
         "Twice",

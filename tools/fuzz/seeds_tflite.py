@@ -30,7 +30,7 @@ def seeds() -> Mapping[str, bytes]:
     Some are made by hand, and there is one for each builtin operator.
     """
     found = {
-        "quantised": _quantised(),
+        "quantized": _quantized(),
         "sparse": _sparse(),
         "external": _external(),
         "loop": _loop(),
@@ -115,7 +115,7 @@ def _any_operator(number: int, shape: str) -> bytes:
     return _model([_code(number)], [graphs[chosen], *graphs[:2]], data)
 
 
-def _quantised() -> bytes:
+def _quantized() -> bytes:
     """Return convolution, pooling and matrix product on 8-bit integers."""
     rng = np.random.default_rng(0)
     kernel = rng.integers(-128, 128, (3, 2, 2, 2)).astype(np.int8)

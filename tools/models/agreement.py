@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The distance between two runtimes' outputs, and its limits.
 
-An output that is quantised, or that is dequantised at the end, is compared in its steps; another
+An output that is quantized, or that is dequantized at the end, is compared in its steps; another
 one relative to its range, or to its size if it is one number.
 """
 
@@ -25,10 +25,10 @@ RANGE = 1e-3
 """The most that a real output may differ, relative to its range."""
 
 WITHIN_ONE_STEP = 0.995
-"""The least share of the values of quantised outputs that are no more than a step off."""
+"""The least share of the values of quantized outputs that are no more than a step off."""
 
 HALF_A_STEP = 0.5
-"""The most that outputs of quantised ONNX models may differ on average, if they have steps."""
+"""The most that outputs of quantized ONNX models may differ on average, if they have steps."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def verdict(
 
     Args:
         ours: How far our outputs are from the oracle.
-        others: How far those of the yardsticks are; none for a model that is not quantised.
+        others: How far those of the yardsticks are; none for a model that is not quantized.
         in_steps: Whether its outputs have steps.
         on_average: Whether the mean difference may decide: for a model that rounds between sums of
             real numbers, which no two programs add in the same order.

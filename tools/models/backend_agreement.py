@@ -4,7 +4,7 @@
     python -m tools.models.backend_agreement [NAME ...] [--backend CpuAcc]
 
 Layers that the backend does not take run on CpuRef. Outputs of models in floats may differ by a
-thousandth of their range. In quantised models each layer alone, as optimising leaves it where
+thousandth of their range. In quantized models each layer alone, as optimizing leaves it where
 shapes are fixed, may be a step off; from layer to layer these differences grow, so outputs may
 differ by a twentieth of the range on average. It exits with 1 if a model differs by more, or if the
 backend runs no layer of it.
@@ -26,7 +26,7 @@ from tools.models.peers import make_feeds, run_ours, states_of
 FEEDS = 2
 REFERENCE = "CpuRef"
 QUANTIZED_RANGE = 0.05
-"""The most that an output of a quantised model may differ on average, relative to its range."""
+"""The most that an output of a quantized model may differ on average, relative to its range."""
 
 
 def compare(name: str, backend: str) -> tuple[bool, str]:

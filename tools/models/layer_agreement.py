@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares each layer of a quantised model with CpuRef.
+"""Compares each layer of a quantized model with CpuRef.
 
 A layer runs alone, on its inputs in the model on CpuRef. From layer to layer differences of a step
 grow, so outputs of a whole model are no measure of its layers.
@@ -31,7 +31,7 @@ def largest_step(
     """Return the largest error in steps, and its layer.
 
     Args:
-        network: A model; only layers that make quantised values are run.
+        network: A model; only layers that make quantized values are run.
         feed: What its inputs are.
         backend: What is compared with CpuRef.
     """

@@ -2,8 +2,8 @@
 """Runs a model on CpuRef, its oracle and its yardsticks.
 
 The oracle computes a model as its format means it: onnxruntime and LiteRT's reference kernels; for
-quantised ONNX models onnxruntime without its optimisations, which compute them in other steps. The
-yardsticks are the same runtimes' optimised kernels.
+quantized ONNX models onnxruntime without its optimizations, which compute them in other steps. The
+yardsticks are the same runtimes' optimized kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     import armnn
-    from tools.models.catalogue import Model
+    from tools.models.catalog import Model
 
 Array: TypeAlias = "NDArray[Any]"
 Outputs: TypeAlias = "list[list[Array]]"
@@ -33,12 +33,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before LiteRT is imported:
 
 
 def make_feeds(model: Model, inputs: Mapping[str, armnn.TensorInfo], count: int) -> Feeds:
-    """Return inputs as the catalogue declares them.
+    """Return inputs as the catalog declares them.
 
     Noise is from seeds 0, 1, 2 and so on.
 
     Args:
-        model: What the catalogue says.
+        model: What the catalog says.
         inputs: The inputs of the model in our order, without those that hand on a state.
         count: How many are wanted.
     """
@@ -93,11 +93,11 @@ def oracle(path: Path, content: bytes, feeds: Feeds, *, quantized: bool) -> Outp
 
 
 def yardsticks(path: Path) -> dict[str, Callable[[bytes, Feeds], Outputs]]:
-    """Return the format's optimised kernels, by name."""
+    """Return the format's optimized kernels, by name."""
     if path.suffix == ".onnx":
-        return {"onnxruntime, optimised": _onnxruntime("ORT_ENABLE_ALL")}
+        return {"onnxruntime, optimized": _onnxruntime("ORT_ENABLE_ALL")}
     return {
-        "LiteRT's optimised kernels": _litert("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
+        "LiteRT's optimized kernels": _litert("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
         "XNNPACK in LiteRT": _litert("AUTO"),
     }
 

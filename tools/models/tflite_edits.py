@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Changes TensorFlow Lite models for quantisers and for LiteRT."""
+"""Changes TensorFlow Lite models for quantizers and for LiteRT."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _packed(model: Any) -> bytes:
 
 
 def plain_weights(source: bytes) -> bytes:
-    """Return the model with float16 constants dequantised, and a signature.
+    """Return the model with float16 constants dequantized, and a signature.
 
-    Quantisers want plain weights, and a signature by whose name they feed the model.
+    Quantizers want plain weights, and a signature by whose name they feed the model.
     """
     schema, model = _opened(source)
     for subgraph in model.subgraphs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TILE_REGISTERS = ("-DCPUACC_EMULATED_TILES",)
 VECTORS = ("-DCPUACC_EMULATED_VECTORS", "-mno-avx512f", "-march=haswell", "-Wno-psabi", "-O1")
-"""Those of AVX-512 become pairs of AVX2, which are compiled in minutes, not optimised further."""
+"""Those of AVX-512 become pairs of AVX2, which are compiled in minutes, not optimized further."""
 HEADERS = {
     TILE_REGISTERS: {"TILE_REGISTERS": "tile_registers_emulated"},
     VECTORS: {"VECTOR": "vector_emulated", "DOT": "dot_emulated", "BFLOAT16": "dot_emulated_bf16"},

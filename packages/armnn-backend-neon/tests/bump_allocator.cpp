@@ -50,7 +50,7 @@ int wrong(const std::vector<Object> &objects) {
   return static_cast<int>(std::count_if(objects.begin(), objects.end(), [](const Object &o) { return !is_whole(o); }));
 }
 
-/* Each thread makes objects, and deletes those that its neighbour made in the round before. */
+/* Each thread makes objects, and deletes those that its neighbor made in the round before. */
 int exchanged(size_t threads) {
   std::vector<std::vector<Object>> held(threads), taken(threads);
   std::vector<int> found(threads);

@@ -51,7 +51,7 @@ def images() -> Network:
 
 
 def sequences() -> Network:
-    """Return recurrences, normalisation, and gemms of two computed operands."""
+    """Return recurrences, normalization, and gemms of two computed operands."""
     net = Network("sequences")
     x = net.add_input("x", TensorInfo((6, 2, 16)))
     states, _ = net.add_gru(x, ramp(1, 48, 16), ramp(1, 48, 16), ramp(1, 96))

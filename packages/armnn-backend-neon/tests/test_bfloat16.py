@@ -235,7 +235,7 @@ def test_attention_is_off_by_the_rounding_of_its_operands(run: Run, level: str) 
 
 
 def numbers() -> Iterator[float]:
-    """Yield ties, their neighbours, overflowing and non-finite numbers."""
+    """Yield ties, their neighbors, overflowing and non-finite numbers."""
     one = 2.0**-8
     for sign in (1.0, -1.0):
         yield from (sign * (1 + one), sign * (1 + 3 * one), sign * (1 + one + 2**-20))

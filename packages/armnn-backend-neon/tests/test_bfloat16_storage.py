@@ -74,8 +74,8 @@ def convolution(depth: int, columns: int, size: int, stride: int = 2) -> Layer:
     return add
 
 
-def normalised(channels: int) -> Layer:
-    """Return a batch normalisation and arithmetic by rows."""
+def normalized(channels: int) -> Layer:
+    """Return a batch normalization and arithmetic by rows."""
 
     def add(network: Network, x: Value) -> Value:
         mean, variance, beta, gamma, factor, addend = random(6, channels)
@@ -282,7 +282,7 @@ ROUNDED: dict[str, Case] = {
     "a chain": Case(random(1, 9, 7, 24), scaled(24), pointwise(24, 20)),
     "a chain of long rows": Case(random(1, 5, 3, 1500), scaled(1500), pointwise(1500, 20)),
     "a chain of odd rows": Case(random(1, 2, 3, 1511), scaled(1511), pointwise(1511, 20)),
-    "normalised": Case(random(1, 9, 7, 40), normalised(40), pointwise(40, 20)),
+    "normalized": Case(random(1, 9, 7, 40), normalized(40), pointwise(40, 20)),
     "maxima": Case(
         random(1, 9, 7, 24), both(pointwise(24, 40), pooled(MAXIMUM)), pointwise(40, 20)
     ),
@@ -340,13 +340,13 @@ CONVERTED: dict[str, Case] = {
     "a chain": Case(random(1, 9, 7, 24), pointwise(24, 70), both(scaled(70), pointwise(70, 20))),
     "a chain at the end": Case(random(1, 9, 7, 24), pointwise(24, 70), scaled(70)),
     # Behind a maximum: a convolution would absorb it.
-    "normalised": Case(
+    "normalized": Case(
         random(1, 9, 7, 24),
         both(pointwise(24, 70), pooled(MAXIMUM)),
-        both(normalised(70), pointwise(70, 20)),
+        both(normalized(70), pointwise(70, 20)),
     ),
-    "normalised at the end": Case(
-        random(1, 9, 7, 24), both(pointwise(24, 37), pooled(MAXIMUM)), normalised(37)
+    "normalized at the end": Case(
+        random(1, 9, 7, 24), both(pointwise(24, 37), pooled(MAXIMUM)), normalized(37)
     ),
     "arithmetic": Case(
         random(1, 9, 7, 24), pointwise(24, 70), both(combined(70), pointwise(70, 20))
@@ -458,7 +458,7 @@ def network_of_all(x: Array) -> Network:
         depthwise(64),
         pointwise(64, 512),
         convolution(512, 32, 3),
-        normalised(32),
+        normalized(32),
         combined(32),
         resized(NEAREST, 9, 10),
         depthwise(32, 5, 2),

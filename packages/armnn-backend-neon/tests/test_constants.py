@@ -65,7 +65,7 @@ def test_weights_of_several_layers_go_after_the_last() -> None:
     assert left(network) == {"weights": False}
 
 
-def test_quantised_weights_that_become_floats_go() -> None:
+def test_quantized_weights_that_become_floats_go() -> None:
     network = Network("product")
     x = network.add_input("x", TensorInfo((SIDE, SIDE), DataType.QSYMM_S16, 0.01, 0))
     data = np.random.default_rng(0).integers(-127, 128, (SIDE, SIDE), np.int8)

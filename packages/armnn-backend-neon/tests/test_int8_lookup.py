@@ -96,7 +96,7 @@ def bounded(net: Network, x: Value) -> Value:
 
 
 FUNCTIONS: dict[str, tuple[Build, Callable[[Array], Array]]] = {
-    "requantised": (lambda net, x: net.add_quantize(x, output=LAST), lambda x: x),
+    "requantized": (lambda net, x: net.add_quantize(x, output=LAST), lambda x: x),
     "times a function of it": (
         lambda net, x: binary(net, "MUL", x, tanh(net, x)),
         lambda x: x * grid(np.tanh(x), MADE),

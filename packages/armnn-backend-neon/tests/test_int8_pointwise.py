@@ -130,7 +130,7 @@ def test_functions(
     check_bytes(run_network(network, x=x), real, 5)
 
 
-def test_requantisation_saturates(run_network: Callable[..., Array]) -> None:
+def test_requantization_saturates(run_network: Callable[..., Array]) -> None:
     x = np.array([0, 1, 100, 255], np.uint8)
     network = Network()
     made = network.add_quantize(

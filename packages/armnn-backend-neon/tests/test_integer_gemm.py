@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exact gemms of bytes and dynamic quantisation, against NumPy."""
+"""Exact gemms of bytes and dynamic quantization, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Local response normalisation on every level, against float64."""
+"""Local response normalization on every level, against float64."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def made_and_expected(
 @pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW])
 @pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_neighbours_are_channels_or_pixels(
+def test_neighbors_are_channels_or_pixels(
     sizes: tuple[int, ...], across: bool, layout: DataLayout, level: str
 ) -> None:
     x = np.random.default_rng(1).standard_normal(sizes, np.float32)

@@ -163,7 +163,7 @@ def test_a_projection_may_have_no_bias() -> None:
     assert_follows_the_equations(sizes, d, p)
 
 
-def test_equal_sums_are_normalised_to_zeros() -> None:
+def test_equal_sums_are_normalized_to_zeros() -> None:
     """Their variance is zero."""
     d = Descriptor(activation_func=LstmActivation.TANH, layer_norm_enabled=True)
     sizes = (2, 2, 3, 5, 5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Batch normalisation, and the arithmetic by rows that follows it."""
+"""Batch normalization, and the arithmetic by rows that follows it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def random(*shape: int) -> Array:
 def network_of(
     x: Array, rows: Array, steps: str, function: ActivationFunction, *, shows_all: bool
 ) -> Network:
-    """Return a batch normalisation and what follows it.
+    """Return a batch normalization and what follows it.
 
     Args:
         x: The input, channels last.

@@ -183,7 +183,7 @@ def kept_bytes(
 
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("per_row", [False, True])
-def test_recurrent_weights_that_were_quantised_are_kept_in_bytes(
+def test_recurrent_weights_that_were_quantized_are_kept_in_bytes(
     operator: str, per_row: bool, level: str
 ) -> None:
     sizes = (5, 4, 3, 67)

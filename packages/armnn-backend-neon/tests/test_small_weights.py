@@ -38,11 +38,11 @@ def exact(x: Array, weights: Array, zero: int = 0) -> Array:
 def test_sums_at_the_limit_of_16_bits_are_exact(
     run_network: Callable[..., Array], is_of_sixteen: bool, total: int, sign: int, dtype: Any
 ) -> None:
-    """Two and two neighbours of several k are added."""
+    """Two and two neighbors of several k are added."""
     depth = 64
     weights = np.zeros((depth, 20), np.int8)
-    neighbours = ([0, 1, 4, 5], [2, 3, 6, 7], [0, 1], [4], [3, 7], [0, 1, 4, 5, 8, 9, 12, 13])
-    for column, taken in enumerate(neighbours[: None if is_of_sixteen else -1]):
+    neighbors = ([0, 1, 4, 5], [2, 3, 6, 7], [0, 1], [4], [3, 7], [0, 1, 4, 5, 8, 9, 12, 13])
+    for column, taken in enumerate(neighbors[: None if is_of_sixteen else -1]):
         share = min(total // len(taken), 127)
         weights[np.array(taken) + 16, column] = sign * share
     weights[18, 3] = -sign * 128 if sign > 0 else 127  # the other sign does not count

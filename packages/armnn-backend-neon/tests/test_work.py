@@ -58,10 +58,10 @@ def test_products_of_bytes_fill_fours_and_registers(
 
 
 def test_depthwise_products_of_bytes_are_counted() -> None:
-    """Lines are multiplied four at a time, neighbours not."""
+    """Lines are multiplied four at a time, neighbors not."""
     shape = Shape((7, 4), 64, 64, (3, 3), is_depthwise=True, is_of_bytes=True)
     (row,) = measure([shape], rounds=1)
-    taps = {"bytes by lines": 12, "bytes by neighbours": 9}[row.kernel]
-    each = {"bytes by lines": 2 / 3, "bytes by neighbours": 3}[row.kernel]
+    taps = {"bytes by lines": 12, "bytes by neighbors": 9}[row.kernel]
+    each = {"bytes by lines": 2 / 3, "bytes by neighbors": 3}[row.kernel]
     assert row.work["multiply_add"] == pytest.approx(28 * 64 * taps * each)
     assert row.work["element"] == 32 * 28 * 64 / lanes()

@@ -49,7 +49,7 @@ S16, S8 = DataType.QSYMM_S16, DataType.QASYMM_S8
 GATES = ("forget", "cell", "output")
 
 
-def test_the_value_of_a_quantised_pad_is_a_real_number(run_layer: RunLayer) -> None:
+def test_the_value_of_a_quantized_pad_is_a_real_number(run_layer: RunLayer) -> None:
     """Arm NN takes it for a stored value.
 
     There, 1.0 would be stored as 1 and mean -3.
@@ -117,7 +117,7 @@ def in_steps(scale: float) -> TensorInfo:
     return TensorInfo(None, S16, scale)
 
 
-def test_each_tensor_of_a_quantised_lstm_has_its_own_scale(run_layer: RunLayer) -> None:
+def test_each_tensor_of_a_quantized_lstm_has_its_own_scale(run_layer: RunLayer) -> None:
     """Arm NN uses the first tensor's scale for all."""
     d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     infos: dict[str, TensorInfo | None] = {
@@ -134,7 +134,7 @@ def test_each_tensor_of_a_quantised_lstm_has_its_own_scale(run_layer: RunLayer) 
     assert output.tolist() == [[40]]  # 0.5 * 2.5 = 1.25
 
 
-def test_a_quantised_lstm_rounds_each_partial_sum_as_arm_nn_does(run_layer: RunLayer) -> None:
+def test_a_quantized_lstm_rounds_each_partial_sum_as_arm_nn_does(run_layer: RunLayer) -> None:
     """Four terms of a quarter vanish, each rounded to steps."""
     d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     steps = dict.fromkeys(("parameters", "input", "cell_state_in"), in_steps(0.5))
@@ -184,10 +184,10 @@ def test_a_q_lstm_rounds_each_partial_sum_as_arm_nn_does(run_layer: RunLayer) ->
     assert q_lstm(run_layer, gate_steps(0.25), bias=0, inputs=4) == 390
 
 
-def test_the_biases_of_a_q_lstm_count_for_nothing_without_normalisation(
+def test_the_biases_of_a_q_lstm_count_for_nothing_without_normalization(
     run_layer: RunLayer,
 ) -> None:
-    """Kept from Arm NN: these biases belong to the normalisation.
+    """Kept from Arm NN: these biases belong to the normalization.
 
     Arm NN has it from Android.
     """
@@ -232,7 +232,7 @@ def test_local_contrast_is_refused_rather_than_left_out() -> None:
     assert "norm_method_type is LocalContrast, expected LocalBrightness" in support.reason
 
 
-def test_a_quantised_normalization_is_stored_in_the_steps_of_its_output(
+def test_a_quantized_normalization_is_stored_in_the_steps_of_its_output(
     run_layer: RunLayer,
 ) -> None:
     """Arm NN stores it in its input's steps, as 2."""
@@ -243,7 +243,7 @@ def test_a_quantised_normalization_is_stored_in_the_steps_of_its_output(
     assert y.item() == 4
 
 
-def test_a_quantised_softmax_is_stored_in_the_steps_of_its_output(run_layer: RunLayer) -> None:
+def test_a_quantized_softmax_is_stored_in_the_steps_of_its_output(run_layer: RunLayer) -> None:
     """Arm NN's optimizer silently replaces the scale of QAsymmU8.
 
     It puts 1 / 256 and 0 in their place.

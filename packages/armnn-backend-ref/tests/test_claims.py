@@ -19,7 +19,7 @@ import pytest
 from armnn.backends import ArrayHandle, ModelContext, TensorHandle
 from armnn.errors import ArmnnError, ExecutionError
 from armnn.graph import Layer, Network
-from armnn.optimizer.shapes.specialise import fill_descriptor, state_target_shape, update_outputs
+from armnn.optimizer.shapes.specialize import fill_descriptor, state_target_shape, update_outputs
 from armnn.tensor import MAX_RANK, TensorInfo
 from armnn.types import ArmnnEnum, DataType
 from armnn_backend_ref.backend import RefBackend

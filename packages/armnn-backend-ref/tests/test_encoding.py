@@ -62,7 +62,7 @@ def test_integers_count_in_steps_of_their_own() -> None:
     assert values.tolist() == [4, -6]
 
 
-def test_quantised_values_are_rounded_and_saturated() -> None:
+def test_quantized_values_are_rounded_and_saturated() -> None:
     stored = np.empty(5, np.int8)
     encoder(TensorInfo((5,), DataType.QASYMM_S8, 1.0, 1))(
         stored, np.array([0.5, -0.5, 1e9, -np.inf, np.nan], np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The integer arithmetic of quantised layers, by gemmlowp's definitions."""
+"""The integer arithmetic of quantized layers, by gemmlowp's definitions."""
 
 from __future__ import annotations
 

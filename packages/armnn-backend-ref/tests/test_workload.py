@@ -30,7 +30,7 @@ Array = NDArray[Any]
 RunLayer = Callable[..., tuple[Array, ...]]
 
 
-def quantised_convolution() -> tuple[Layer, Array]:
+def quantized_convolution() -> tuple[Layer, Array]:
     network = Network("test")
     x = network.add_input("x", TensorInfo((1, 1, 1, 2), DataType.QASYMM_S8, 0.5, 0))
     stored = np.array([[[[2]]]], np.int8)
@@ -44,8 +44,8 @@ def handle(info: TensorInfo, *values: float) -> ArrayHandle:
     return ArrayHandle(info, array)
 
 
-def test_constants_are_decoded_once_and_shared_by_all_specialisations() -> None:
-    layer, stored = quantised_convolution()
+def test_constants_are_decoded_once_and_shared_by_all_specializations() -> None:
+    layer, stored = quantized_convolution()
     model = ModelContext({})
     workloads = [RefWorkload(layer, model), RefWorkload(layer, model)]
     stored[...] = 100  # a later decoding would see it
@@ -65,7 +65,7 @@ def test_decoded_constants_go_with_the_last_workload_that_reads_them() -> None:
             return value
 
     decoded: list[weakref.ref[Any]] = []
-    layer, _ = quantised_convolution()
+    layer, _ = quantized_convolution()
     model = Watched({})
     workloads = [RefWorkload(layer, model), RefWorkload(layer, model)]
     del workloads[0]
@@ -93,7 +93,7 @@ def test_two_layers_may_read_one_constant_differently() -> None:
 
 
 def test_a_constant_may_have_no_handle_or_one_that_is_not_looked_at() -> None:
-    layer, _ = quantised_convolution()
+    layer, _ = quantized_convolution()
     workload = RefWorkload(layer, ModelContext({}))
     infos = [info for info in layer.input_infos if info is not None]
     for weights in (None, handle(infos[1], 55)):
@@ -338,7 +338,7 @@ def test_floats_count_in_steps_of_one(
     assert steps.tolist() == [step]
 
 
-def test_layer_normalisation_has_its_own_steps() -> None:
+def test_layer_normalization_has_its_own_steps() -> None:
     layer = q_lstm(QLstmDescriptor(layer_norm_enabled=True))
     names = ("forget_gate_bias", "cell_bias", "output_gate_bias")
     steps = [bias_steps(layer, name) for name in names]

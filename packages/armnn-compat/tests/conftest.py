@@ -124,7 +124,7 @@ def _tensor(name: str, shape: list[int | str | None] | None = None) -> onnx.Valu
 def _sum_model(operator: str = "Add", outputs: list[onnx.ValueInfoProto] | None = None) -> bytes:
     """Return ``z = x + y`` with all kinds of metadata.
 
-    An initialiser is an input, too.
+    An initializer is an input, too.
     """
     graph = helper.make_graph(
         [helper.make_node(operator, ["x", "y"], ["z"])],

@@ -61,7 +61,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_changed(modules, monkeyp
     assert sys.modules["acme_runtime.inner"] is real
 
 
-PROGRAM = "import sys, neighbour\nprint(__name__, neighbour.NAME, *sys.argv[1:])\n"
+PROGRAM = "import sys, neighbor\nprint(__name__, neighbor.NAME, *sys.argv[1:])\n"
 
 
 ACME = ModuleType("armnn_compat.acme")
@@ -87,11 +87,11 @@ if __name__ == "__main__":
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PYTHONPATH", "/before")
     (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "neighbour.py").write_text("NAME = 'beside'\n")
+    (tmp_path / "neighbor.py").write_text("NAME = 'beside'\n")
     path, arguments = list(sys.path), sys.argv
     yield tmp_path
     sys.path[:], sys.argv = path, arguments
-    sys.modules.pop("neighbour", None)
+    sys.modules.pop("neighbor", None)
 
 
 def run(*arguments: str) -> list[str]:
@@ -100,7 +100,7 @@ def run(*arguments: str) -> list[str]:
     return calls
 
 
-def test_a_file_runs_as_a_program_that_finds_its_neighbours(folder, capsys) -> None:
+def test_a_file_runs_as_a_program_that_finds_its_neighbors(folder, capsys) -> None:
     assert run(str(folder / "program.py"), "--its", "option") == ["installed"]
     assert capsys.readouterr().out == "__main__ beside --its option\n"
 

@@ -50,7 +50,7 @@ def test_the_support_of_a_named_backend_is_shown(
     assert output.startswith("Small says that it supports\n")
     assert line_of(output, "layer") == ["layer", "supported", "not", "supported"]
     softmax = " ".join(line_of(output, "Softmax"))
-    assert softmax == "Softmax Float32 Float16, quantised, BFloat16, Float64"
+    assert softmax == "Softmax Float32 Float16, quantized, BFloat16, Float64"
     assert "  unsigned: Unsigned8, Unsigned16, Unsigned32, Unsigned64\n" in output
     assert "Asked about the first sample of each kind of case" in output
 
@@ -72,7 +72,7 @@ def test_the_table_fits_a_terminal(
     monkeypatch.setattr("armnn_conformance.support_table.support_rows", lambda *_, **__: rows)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("TERM", "dumb")  # which has no colours
+    monkeypatch.setenv("TERM", "dumb")  # which has no colors
     backend_id = install_backend(misbehaving.SmallBackend)
     assert main(["backends", "--layers", backend_id, "--every-case"]) == 0
     output = capsys.readouterr().out

@@ -60,7 +60,7 @@ def test_exact_floats_are_what_the_type_can_hold() -> None:
     assert difference(np.nextafter(floats(0.1, 1), 1), FLOAT, np.array([0.1, 1]), EXACT) != ""
 
 
-def test_quantised_values_are_compared_in_steps() -> None:
+def test_quantized_values_are_compared_in_steps() -> None:
     info = TensorInfo((2,), DataType.QASYMM_U8, 0.5, 10)
     expected = np.array([1.0, 500.0])  # stored as 12 and, saturated, 255
     stored = np.array([13, 254], np.uint8)

@@ -42,7 +42,7 @@ def test_unsigned_values_are_not_negative() -> None:
         (DataType.QSYMM_S16, 3 / 32767, 0),
     ],
 )
-def test_quantisation_spans_the_values_and_zero(
+def test_quantization_spans_the_values_and_zero(
     data_type: DataType, scale: float, zero_point: int
 ) -> None:
     info = fitted(data_type, [-1.0, 3.0])
@@ -87,7 +87,7 @@ def test_stored_values_are_taken_as_they_are() -> None:
     assert x.real.tolist() == [-64, 0, 63.5]
 
 
-def test_a_quantised_bias_counts_in_steps_of_data_times_weights() -> None:
+def test_a_quantized_bias_counts_in_steps_of_data_times_weights() -> None:
     data = stored_tensor(DataType.QASYMM_U8, [1], scale=0.5, zero_point=3)
     weights = stored_tensor(DataType.QSYMM_S8, [[1], [1]], scale=[0.5, 0.25], axis=0)
     bias = bias_tensor([1.0, -1.0], data, weights)

@@ -102,7 +102,7 @@ def test_data_types_that_are_answered_alike_go_by_the_name_of_their_group() -> N
     }
     assert table(rows)[1] == [
         ["all", "floats, Boolean", "signed"],
-        ["alike", "quantised 1/3", ""],
+        ["alike", "quantized 1/3", ""],
         ["mixed", "QAsymmU8 1/3, QSymmS8, Unsigned8", ""],
     ]
 

@@ -250,8 +250,8 @@ def _layer_normalization(
     layer: Layer, x: Array, gamma: Array | None = None, beta: Array | None = None
 ) -> Array:
     axes = tuple(range(layer.descriptor.axis % x.ndim, x.ndim))
-    centred = x - x.mean(axes, keepdims=True)
-    y = centred / np.sqrt((centred**2).mean(axes, keepdims=True) + layer.descriptor.eps)
+    centered = x - x.mean(axes, keepdims=True)
+    y = centered / np.sqrt((centered**2).mean(axes, keepdims=True) + layer.descriptor.eps)
     return y * (1 if gamma is None else gamma) + (0 if beta is None else beta)
 
 

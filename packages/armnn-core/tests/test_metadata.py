@@ -20,7 +20,7 @@ def plugin(name: str, *, version: str = "1.0", module: str = "some_module") -> P
     return Plugin(name, version, (), {GROUP: {"Some": f"{module}:thing"}}, {module: "thing = 1\n"})
 
 
-def test_entries_come_in_the_order_of_normalised_names(tmp_path: Path) -> None:
+def test_entries_come_in_the_order_of_normalized_names(tmp_path: Path) -> None:
     names = ["Zeta", "alpha_b", "Alpha.A", "beta"]
     plugins = [plugin(name, module=f"module_{i}") for i, name in enumerate(names)]
     with installed(tmp_path, *plugins, alone=True):
@@ -170,11 +170,9 @@ def test_a_folder_that_is_twice_on_the_path_gives_no_duplicates(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", ["", "no headers at all", "Name:\nVersion:\n"])
-def test_damaged_metadata_hides_neither_itself_nor_its_neighbours(
-    tmp_path: Path, text: str
-) -> None:
-    neighbour = plugin("zeta", module="other_module")
-    with installed(tmp_path, plugin("acme"), neighbour, alone=True):
+def test_damaged_metadata_hides_neither_itself_nor_its_neighbors(tmp_path: Path, text: str) -> None:
+    neighbor = plugin("zeta", module="other_module")
+    with installed(tmp_path, plugin("acme"), neighbor, alone=True):
         (tmp_path / "acme-1.0.dist-info" / "METADATA").write_text(text)
         found = [entry.distribution.name for entry in metadata.entry_points(GROUP)]
     assert sorted(found) == ["unnamed", "zeta"]

@@ -66,7 +66,7 @@ def test_per_axis_scales_apply_along_their_axis() -> None:
 
 @pytest.mark.parametrize("data_type", LIMITS)
 @given(data=st.data())
-def test_quantising_undoes_dequantising(data_type: DataType, data: st.DataObject) -> None:
+def test_quantizing_undoes_dequantizing(data_type: DataType, data: st.DataObject) -> None:
     low, high = LIMITS[data_type]
     scale = data.draw(st.floats(2**-10, 8, width=32))
     symmetric = data_type in (DataType.QSYMM_S8, DataType.QSYMM_S16)

@@ -96,7 +96,7 @@ def test_per_axis_scales_default_to_zero_points_of_zero() -> None:
         (((3,), S8, (0.5, 0.25), (0, 0), 0), "has 3 indices but 2 scales"),
     ],
 )
-def test_quantisation_that_does_not_fit_is_refused(arguments: Any, message: str) -> None:
+def test_quantization_that_does_not_fit_is_refused(arguments: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         TensorInfo(*arguments)
 
@@ -106,7 +106,7 @@ def test_zero_points_are_those_that_arm_nn_takes() -> None:
     assert TensorInfo((2,), DataType.QASYMM_U8, 0.5, -50).zero_point == -50
 
 
-def test_type_space_match_looks_at_type_and_quantisation_only() -> None:
+def test_type_space_match_looks_at_type_and_quantization_only() -> None:
     info = TensorInfo((2,), S8, 0.5, 3)
     assert info.is_type_space_match(TensorInfo((7, 7), S8, 0.5, 3))
     assert not info.is_type_space_match(TensorInfo((2,), S8, 0.5, 4))
@@ -151,7 +151,7 @@ def test_a_data_type_is_given_by_name_or_as_numpy_has_it(said: Any) -> None:
         (((1,), "QAsymmU8", "1"), "the scales is '1', expected a number or a list of them"),
         (((1,), "QAsymmU8", [None]), "the scale is None, expected a number"),
         (((1,), "QAsymmU8", 1.0, 0.5), "zero points is 0.5|zero point is 0.5, expected a whole"),
-        (((1,), "QAsymmU8", 1.0, 0, 0.0), "the quantisation axis is 0.0, .*whole number; write 0"),
+        (((1,), "QAsymmU8", 1.0, 0, 0.0), "the quantization axis is 0.0, .*whole number; write 0"),
     ],
 )
 def test_fields_of_another_kind_are_refused(arguments: Any, message: str) -> None:

@@ -14,17 +14,17 @@ import pytest
 
 from armnn.backends.worker import connection, worker
 from armnn.backends.worker.connection import GoneError, Transport
-from armnn.backends.worker.protocol import Frame
+from armnn.backends.worker.protocol import Message
 from armnn_backend_api.processes import Ending
 
 if TYPE_CHECKING:
     from armnn.backends.worker.connection import Recipe
 
-Change = Callable[[Frame], Frame | bytes]
+Change = Callable[[Message], Message | bytes]
 """Makes of a worker's answer what is sent instead of it."""
 
 
-def unchanged(frame: Frame) -> Frame:
+def unchanged(frame: Message) -> Message:
     return frame
 
 
@@ -71,10 +71,10 @@ class ChangingTransport(Transport):
         self._change = change
 
     def send(
-        self, frame: Frame, descriptors: Sequence[int] = (), *, until: float | None = None
+        self, frame: Message, descriptors: Sequence[int] = (), *, until: float | None = None
     ) -> None:
         made = self._change(frame)
-        if isinstance(made, Frame):
+        if isinstance(made, Message):
             super().send(made, descriptors, until=until)
         else:
             with contextlib.suppress(OSError):
@@ -100,5 +100,5 @@ def workers_in_threads(change: Change = unchanged) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "_started", started)
-        patch.setattr(connection.Link, "_kill", lambda _: None)  # it would end the test
+        patch.setattr(connection.WorkerConnection, "_kill", lambda _: None)  # it would end the test
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Probes survive every misbehaviour and tell them apart."""
+"""Probes survive every misbehavior and tell them apart."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ WAYS = {
         ['-DIN_EXECUTE=puts("done")'], "execute", r"prints to stdout: 'done\\n'",
     ),
     "says on stderr why it gave up": (
-        ['-DAT_LOAD=fputs("licence expired",stderr),abort()'],
+        ['-DAT_LOAD=fputs("license expired",stderr),abort()'],
         "dlopen",
-        r"crashed with SIGABRT while it was loaded \(stderr: 'licence expired'\)",
+        r"crashed with SIGABRT while it was loaded \(stderr: 'license expired'\)",
     ),
     "leaves a thread running": (
         ["-DAT_LOAD=start_thread()", "-pthread"],

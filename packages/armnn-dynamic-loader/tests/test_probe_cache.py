@@ -140,7 +140,7 @@ def test_a_damaged_cache_counts_as_empty_and_is_replaced(path: Path, content: by
         {**ROW, "state": [[1, 2, 3, 4, "5"]]},
         {**ROW, "outcome": []},
         {**ROW, "outcome": {"api_version": {"major": -1, "minor": 0}}},
-        {**ROW, "outcome": {"api_version": None, "colour": "red"}},
+        {**ROW, "outcome": {"api_version": None, "color": "red"}},
         {**ROW, "outcome": {"api_version": None, "reason": ["a", "list"]}},
         {**ROW, "outcome": {"api_version": None, "reason": None}},
         {**ROW, "time": "noon"},

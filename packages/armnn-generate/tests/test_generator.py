@@ -312,17 +312,17 @@ def test_models_that_are_none_are_named(genai_folder: Path, tmp_path: Path) -> N
             armnn_generate.load(folder, ["CpuRef"])
 
 
-def test_what_is_prepared_is_not_specialised_again(
+def test_what_is_prepared_is_not_specialized_again(
     genai_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    specialise = OptimizedNetwork.specialise
+    specialize = OptimizedNetwork.specialize
 
     def counted(*arguments: Any, **named: Any) -> Any:
         made.append(1)
-        return specialise(*arguments, **named)
+        return specialize(*arguments, **named)
 
-    monkeypatch.setattr(OptimizedNetwork, "specialise", counted)
+    monkeypatch.setattr(OptimizedNetwork, "specialize", counted)
     with armnn_generate.load(genai_folder, ["CpuRef"]) as generator:
         generator.prepare(5)  # one chunk of eight, and the single tokens of the text
         assert len(made) == 2

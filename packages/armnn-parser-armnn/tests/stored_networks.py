@@ -13,7 +13,7 @@ from armnn.layers.recurrent import LstmDescriptor
 
 
 def picture() -> armnn.Network:
-    """Return a quantised network for pictures."""
+    """Return a quantized network for pictures."""
     network = armnn.Network("picture")
     _picture(network, np.random.default_rng(5))
     return network

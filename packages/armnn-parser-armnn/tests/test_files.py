@@ -157,7 +157,7 @@ def test_a_file_keeps_names_metadata_and_arithmetic(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["net.armnn"]
 
 
-def test_parameters_and_quantisation_come_back_as_they_were() -> None:
+def test_parameters_and_quantization_come_back_as_they_were() -> None:
     network = picture()
     back = parse(data_of(network))
     for name in ("deep", "wide", "pooled", "dense", "parts", "joined"):

@@ -42,7 +42,7 @@ def _model(
         nodes: In topological order.
         inputs: By name: an array of the type and shape, or (element type, dimensions).
         outputs: The names of the outputs; their types are left open if ``output_types`` says none.
-        constants: Initialisers.
+        constants: Initializers.
         opset: The version of ONNX's operators.
         ir_version: The version of the file format.
         output_types: The element types of outputs.

@@ -328,7 +328,7 @@ def test_iterations_that_make_too_many_layers_are_refused(
         (lambda n: n.attribute[0].ClearField("g"), r"the attribute 'body' has no graph"),
         (
             lambda n: n.attribute[0].g.node[1].input.__setitem__(0, "nobody"),
-            "'nobody' is read, but no node, input or initialiser makes it",
+            "'nobody' is read, but no node, input or initializer makes it",
         ),
         (
             lambda n: n.attribute[0].g.node.append(node("Neg", ["x"], ["next"])),

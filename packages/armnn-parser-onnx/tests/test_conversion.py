@@ -141,7 +141,7 @@ def test_an_output_that_cannot_be_computed_is_refused_only_if_it_is_used(model: 
 
 def test_a_name_that_nothing_makes_is_refused(model: Model) -> None:
     made = model(node("Relu", ["nothing"], ["y"], name="r"), {"x": X})
-    refused(made, r"node 'r' \(Relu\): it reads 'nothing', which no input, initialiser or node")
+    refused(made, r"node 'r' \(Relu\): it reads 'nothing', which no input, initializer or node")
 
 
 def test_a_cycle_is_refused(model: Model) -> None:
@@ -150,7 +150,7 @@ def test_a_cycle_is_refused(model: Model) -> None:
         {"x": X},
         ["a"],
     )
-    refused(made, r"node 'one' \(Add\): it reads 'b', which no input, initialiser or node before")
+    refused(made, r"node 'one' \(Add\): it reads 'b', which no input, initializer or node before")
 
 
 def test_nodes_may_stand_before_those_that_they_read(model: Model, run: Run) -> None:
@@ -177,7 +177,7 @@ def test_two_nodes_that_make_one_value_are_refused(model: Model) -> None:
 
 def test_a_node_that_overwrites_an_input_is_refused(model: Model) -> None:
     made = model(node("Relu", ["x"], ["x"], name="r"), {"x": X}, ["x"])
-    refused(made, "two inputs, initialisers or nodes make a value named 'x'")
+    refused(made, "two inputs, initializers or nodes make a value named 'x'")
 
 
 def test_types_that_the_schema_does_not_allow_are_refused(model: Model) -> None:
@@ -219,4 +219,4 @@ def test_arithmetic_on_stored_numbers_is_refused(model: Model) -> None:
         constants={"s": np.array(0.5, np.float32)},
         output_types={"y": TensorProto.UINT8},
     )
-    refused(made, r"Add \(at 'sum'\): it computes with the stored numbers of the quantised .* 't'")
+    refused(made, r"Add \(at 'sum'\): it computes with the stored numbers of the quantized .* 't'")

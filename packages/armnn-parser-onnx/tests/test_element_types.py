@@ -77,7 +77,7 @@ def test_the_node_tests_have_the_types_that_they_declare() -> None:
     ("attributes", "wanted"),
     [({}, DataType.UNSIGNED8), ({"output_dtype": 3}, DataType.SIGNED8)],
 )
-def test_quantised_outputs_without_zero_point_have_a_type(
+def test_quantized_outputs_without_zero_point_have_a_type(
     attributes: dict[str, int], wanted: DataType
 ) -> None:
     node = helper.make_node("QuantizeLinear", ["x", "s"], ["y"], **attributes)

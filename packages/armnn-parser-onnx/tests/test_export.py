@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 import armnn
 from armnn.backends import SubgraphView
 from armnn.errors import InvalidArgumentError
-from armnn.optimizer.shapes.specialise import fill_descriptor, update_outputs
+from armnn.optimizer.shapes.specialize import fill_descriptor, update_outputs
 from armnn.types import DataType
 from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of, data_types_of
 from armnn_conformance.comparison import difference
@@ -181,7 +181,7 @@ def test_a_layer_without_counterpart_is_refused_by_name() -> None:
 
 
 def test_a_layer_that_quantizes_is_refused_for_its_type() -> None:
-    net = armnn.Network("quantised")
+    net = armnn.Network("quantized")
     info = armnn.TensorInfo((2,), "QAsymmU8", 0.5, 3)
     x = net.add_input("x", armnn.TensorInfo((2,)))
     net.add_output("y", net.add_quantize(x, output=info, name="q"))
@@ -189,8 +189,8 @@ def test_a_layer_that_quantizes_is_refused_for_its_type() -> None:
         to_onnx(net)
 
 
-def test_quantised_tensors_are_refused() -> None:
-    net = armnn.Network("quantised")
+def test_quantized_tensors_are_refused() -> None:
+    net = armnn.Network("quantized")
     info = armnn.TensorInfo((2,), DataType.QASYMM_U8, scales=0.5, zero_points=3)
     x = net.add_input("x", info)
     net.add_output("y", net.add_floor(x, name="down"))

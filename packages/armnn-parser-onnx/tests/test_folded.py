@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Quantised operators as layers on stored values, beside their definitions."""
+"""Quantized operators as layers on stored values, beside their definitions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DEPTHWISE: dict[str, Array] = {
 }
 
 
-def quantised(
+def quantized(
     changes: dict[str, Array] | None = None,
     shape: tuple[int | str, ...] = IMAGE.shape,
     domain: str = "com.microsoft",
@@ -132,15 +132,15 @@ def rows(loaded: armnn.LoadedNetwork) -> list[tuple[str, str, str]]:
 
 
 WHOLE = [
-    quantised(),
-    quantised({"wz": np.array(0, np.uint8)}, pads=[1, 0, 2, 1], strides=[2, 1], dilations=[1, 2]),
-    quantised(PER_AXIS, auto_pad="SAME_UPPER"),
-    quantised(DEPTHWISE, group=4),
-    quantised(
+    quantized(),
+    quantized({"wz": np.array(0, np.uint8)}, pads=[1, 0, 2, 1], strides=[2, 1], dilations=[1, 2]),
+    quantized(PER_AXIS, auto_pad="SAME_UPPER"),
+    quantized(DEPTHWISE, group=4),
+    quantized(
         DEPTHWISE | {"ws": np.full(4, 0.02, np.float32), "wz": np.array([1, 0, 255, 4], np.uint8)},
         group=4,
     ),
-    quantised({"w": BYTES[:, :2], "b": np.array([1, 2, 3], np.int32)}, group=1, shape=(1, 2, 6, 5)),
+    quantized({"w": BYTES[:, :2], "b": np.array([1, 2, 3], np.int32)}, group=1, shape=(1, 2, 6, 5)),
     classified(),
     classified({"w": BYTES[:, :, 0, 0].view(np.int8), "wz": np.array(-3, np.int8)}, transB=1),
     classified({"shape": np.array([4, 1], np.int64)}, transA=1),
@@ -167,17 +167,17 @@ def test_the_layers_are_those_of_the_definitions(
 
 
 UNUSUAL = [
-    (quantised({"b": np.array([1, 2, 2**21 + 1], np.int32)}), "c"),
-    (quantised({"ws": np.array(1e-36, np.float32)}), "c"),
-    (quantised({"ws": np.array(np.inf, np.float32)}), "c"),
-    (quantised({"ws": np.array(-0.5, np.float32)}), "c"),
-    (quantised({"qs": np.array(0.04, np.float32)}), "c"),
-    (quantised({"ys": np.full(3, 0.5, np.float32), "yz": np.full(3, 1, np.uint8)}), "c"),
-    (quantised({"wz": np.zeros(2, np.uint8), "ws": np.ones(2, np.float32)}), "c"),
-    (quantised({"b": np.array([1, 2], np.int32)}), "c"),
-    (quantised(group=2), "c"),
-    (quantised(pads=[1]), "c"),
-    (quantised(kernel_shape=[2, 2]), "c"),
+    (quantized({"b": np.array([1, 2, 2**21 + 1], np.int32)}), "c"),
+    (quantized({"ws": np.array(1e-36, np.float32)}), "c"),
+    (quantized({"ws": np.array(np.inf, np.float32)}), "c"),
+    (quantized({"ws": np.array(-0.5, np.float32)}), "c"),
+    (quantized({"qs": np.array(0.04, np.float32)}), "c"),
+    (quantized({"ys": np.full(3, 0.5, np.float32), "yz": np.full(3, 1, np.uint8)}), "c"),
+    (quantized({"wz": np.zeros(2, np.uint8), "ws": np.ones(2, np.float32)}), "c"),
+    (quantized({"b": np.array([1, 2], np.int32)}), "c"),
+    (quantized(group=2), "c"),
+    (quantized(pads=[1]), "c"),
+    (quantized(kernel_shape=[2, 2]), "c"),
     (classified(channels_last=1), "p"),
     (classified(alpha=0.5), "g"),
     (classified({"ws": np.full(3, 0.01, np.float32), "wz": np.zeros(3, np.uint8)}), "g"),
@@ -202,12 +202,12 @@ def test_what_is_unusual_is_left_to_the_definition(model: onnx.ModelProto, outpu
 
 
 def test_unknown_shapes_are_left_to_the_definitions() -> None:
-    network = parse(quantised(shape=("n", *IMAGE.shape[1:])).SerializeToString(), folded=True)
+    network = parse(quantized(shape=("n", *IMAGE.shape[1:])).SerializeToString(), folded=True)
     assert not network.is_folded
 
 
 def test_the_network_of_a_caller_is_not_folded(file: Callable[[onnx.ModelProto], str]) -> None:
-    assert not armnn.parse(file(quantised())).is_folded
+    assert not armnn.parse(file(quantized())).is_folded
 
 
 def test_a_refusal_has_the_file_parsed_again(
@@ -221,7 +221,7 @@ def test_a_refusal_has_the_file_parsed_again(
         return answer(self, layer, model)
 
     monkeypatch.setattr(RefBackend, "supports", supports)
-    path = file(quantised())
+    path = file(quantized())
     at_once = armnn.load_model(path, backends=["CpuRef"])
     later = armnn.load_model(armnn.parse(path), backends=["CpuRef"])
     assert rows(at_once) == rows(later)
@@ -236,7 +236,7 @@ def test_a_refusal_has_the_file_parsed_again(
 def test_decisions_about_layers_on_floats_keep_them(
     options: dict[str, Any], file: Callable[[onnx.ModelProto], str]
 ) -> None:
-    path = file(quantised())
+    path = file(quantized())
     at_once = armnn.load_model(path, backends=["CpuRef"], **options)
     later = armnn.load_model(armnn.parse(path), backends=["CpuRef"], **options)
     assert rows(at_once) == rows(later)

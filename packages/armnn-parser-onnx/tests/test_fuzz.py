@@ -13,7 +13,7 @@ from armnn_parser_onnx.parser import parse
 
 
 def _seed() -> bytes:
-    """Return a small file with attributes, initialiser and function."""
+    """Return a small file with attributes, initializer and function."""
     twice = helper.make_function(
         "own",
         "Twice",

@@ -52,7 +52,7 @@ def test_a_name_is_given_once(graph: Graph) -> None:
         lambda: graph.add_initializer(tensor(np.arange(3), "w")),
         lambda: graph.bind("w", value),
     ):
-        with pytest.raises(ParseError, match=r"two inputs, initialisers or nodes make .* 'w'"):
+        with pytest.raises(ParseError, match=r"two inputs, initializers or nodes make .* 'w'"):
             again()
 
 
@@ -62,7 +62,7 @@ def test_an_empty_name_is_refused(graph: Graph) -> None:
 
 
 def test_an_unknown_name_is_refused(graph: Graph) -> None:
-    with pytest.raises(ParseError, match="'x' is read, but no node, input or initialiser makes it"):
+    with pytest.raises(ParseError, match="'x' is read, but no node, input or initializer makes it"):
         graph.value("x")
 
 

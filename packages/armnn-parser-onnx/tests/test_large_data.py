@@ -22,7 +22,7 @@ BIAS = np.arange(128, dtype=np.float32)
 
 @pytest.fixture
 def product(tmp_path: Path) -> Path:
-    """Write a product of a large initialiser and node."""
+    """Write a product of a large initializer and node."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["product"]),
         helper.make_node(

@@ -202,8 +202,8 @@ def test_a_name_that_is_no_text_is_refused_and_a_note_is_not() -> None:
 
 
 def test_no_other_attributes_are_there() -> None:
-    with pytest.raises(AttributeError, match="Node has no field 'colour'"):
-        _ = message(b"", Node).colour
+    with pytest.raises(AttributeError, match="Node has no field 'color'"):
+        _ = message(b"", Node).color
 
 
 def test_a_copy_has_other_values_of_some_fields() -> None:

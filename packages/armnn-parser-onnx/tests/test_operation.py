@@ -83,8 +83,8 @@ def test_wrong_counts_are_refused(inputs: list[str], outputs: list[str], message
 
 
 def test_unknown_attributes_are_refused() -> None:
-    with pytest.raises(ParseError, match="the operator has no attribute 'colour'"):
-        node("Relu", ["x"], ["y"], colour=1)
+    with pytest.raises(ParseError, match="the operator has no attribute 'color'"):
+        node("Relu", ["x"], ["y"], color=1)
 
 
 def test_missing_attributes_are_refused() -> None:

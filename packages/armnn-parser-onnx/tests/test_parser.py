@@ -220,7 +220,7 @@ def test_inputs_and_constants_may_be_outputs(model: Model) -> None:
         (lambda g: g.output.append(g.output[0]), "the output 'y': .*already has a layer 'y'"),
         (lambda g: g.output.clear(), "'<bytes>' has no output"),
         (lambda g: setattr(g.output[0], "name", "z"), "'z' is read, but no node, input or init"),
-        (lambda g: g.input.append(g.input[0]), "two inputs, initialisers or nodes .* 'x'"),
+        (lambda g: g.input.append(g.input[0]), "two inputs, initializers or nodes .* 'x'"),
         (lambda g: g.initializer.extend([numpy_helper.from_array(X, "w")] * 2), "named 'w'"),
         (
             lambda g: setattr(g.output[0].type.tensor_type, "elem_type", TensorProto.INT64),
@@ -252,7 +252,7 @@ def test_inputs_and_constants_may_be_outputs(model: Model) -> None:
         ),
         (
             lambda g: g.sparse_initializer.add().values.CopyFrom(TensorProto(name="s")),
-            r"the sparse initialisers \['s'\] are not supported",
+            r"the sparse initializers \['s'\] are not supported",
         ),
         (
             lambda g: g.input[0].type.tensor_type.shape.dim.extend(

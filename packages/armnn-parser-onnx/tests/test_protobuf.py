@@ -69,7 +69,7 @@ def entry(key: str, value: str) -> bytes:
 
 
 def model_of(*tensors: bytes) -> bytes:
-    """Return ``y = x + w`` with tensors as initialisers."""
+    """Return ``y = x + w`` with tensors as initializers."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "sum", [x], [y])
     model: bytes = helper.make_model(graph, ir_version=8).SerializeToString()

@@ -285,7 +285,7 @@ def test_a_branch_that_is_chosen_later_reads_no_sequence(model: Model) -> None:
         ),
         (
             [node("SequenceConstruct", ["a"], ["b"]), node("SequenceAt", ["b", "z"], ["y"])],
-            "two inputs, initialisers or nodes make a value named 'b'",
+            "two inputs, initializers or nodes make a value named 'b'",
         ),
     ],
 )

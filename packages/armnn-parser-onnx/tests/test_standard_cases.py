@@ -49,7 +49,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 REFUSED = {
     r"_training_mode$|^test_training_dropout": "in training mode",
-    r"^test_roialign_mode_max$": "largest weighted neighbour",
+    r"^test_roialign_mode_max$": "largest weighted neighbor",
     r"^test_equal_string": "tensors of string are not supported",
     r"^test_not_": "uses opset 1: expected 7 or newer",
 }

@@ -266,7 +266,7 @@ def check(
         outputs: The names of the outputs.
         rtol: The relative difference that is allowed.
         atol: The absolute difference that is allowed.
-        steps: How many steps quantised values may differ by.
+        steps: How many steps quantized values may differ by.
 
     Returns:
         What CpuRef computed.

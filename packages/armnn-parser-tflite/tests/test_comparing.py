@@ -20,7 +20,7 @@ OPTIONS = ("--backends", "CpuRef", "--compare-with", "litert", "--json")
 
 @pytest.fixture
 def path(lite: Any, tmp_path: Path) -> Path:
-    """Write a model that adds, quantised, to a constant."""
+    """Write a model that adds, quantized, to a constant."""
     tensors = {
         "x": lite.Tensor("int8", (1, 3), scale=0.5, zero_point=1, signature=(-1, 3)),
         "c": lite.constant(np.int8([[1, 2, 3]]), scale=0.25, zero_point=0),

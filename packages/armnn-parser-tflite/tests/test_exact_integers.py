@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Quantised operators on CpuRef match LiteRT's reference kernels exactly."""
+"""Quantized operators on CpuRef match LiteRT's reference kernels exactly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHAPE = (2, 9, 8, 6)
 KINDS = ["int8", "int16"]
 
 
-def _quantised(lite: Any, kind: str, scale: float, shape: tuple[int, ...] = ()) -> Any:
+def _quantized(lite: Any, kind: str, scale: float, shape: tuple[int, ...] = ()) -> Any:
     return lite.Tensor(kind, shape, scale=scale, zero_point=0 if kind == "int16" else -11)
 
 
@@ -41,10 +41,10 @@ def _is_exact(lite: Any, op: Any, tensors: Any, feeds: Any) -> None:
 def test_convolution(lite: Any, rng: np.random.Generator, kind: str, padding: int) -> None:
     step = 0.05 if kind == "int8" else 0.0005
     tensors = {
-        "x": _quantised(lite, kind, step, SHAPE),
+        "x": _quantized(lite, kind, step, SHAPE),
         "w": _weights(lite, rng, (10, 3, 3, 6), 0),
         "b": _bias(lite, rng, kind, 10),
-        "y": _quantised(lite, kind, 4 * step),
+        "y": _quantized(lite, kind, 4 * step),
     }
     options = {"padding": padding, "strideH": 2, "strideW": 1}
     op = lite.Op("CONV_2D", ["x", "w", "b"], options=options, version=3)
@@ -55,10 +55,10 @@ def test_convolution(lite: Any, rng: np.random.Generator, kind: str, padding: in
 def test_depthwise_convolution(lite: Any, rng: np.random.Generator, kind: str) -> None:
     step = 0.05 if kind == "int8" else 0.0005
     tensors = {
-        "x": _quantised(lite, kind, step, SHAPE),
+        "x": _quantized(lite, kind, step, SHAPE),
         "w": _weights(lite, rng, (1, 3, 3, 12), 3),
         "b": _bias(lite, rng, kind, 12),
-        "y": _quantised(lite, kind, step),
+        "y": _quantized(lite, kind, step),
     }
     options = {"padding": 0, "strideH": 1, "strideW": 1, "depthMultiplier": 2}
     op = lite.Op("DEPTHWISE_CONV_2D", ["x", "w", "b"], options=options, version=3)
@@ -70,9 +70,9 @@ def test_transposed_convolution(lite: Any, rng: np.random.Generator, kind: str) 
     step = 0.05 if kind == "int8" else 0.0005
     tensors = {
         "s": lite.constant(np.int32([2, 18, 16, 5])),
-        "x": _quantised(lite, kind, step, SHAPE),
+        "x": _quantized(lite, kind, step, SHAPE),
         "w": _weights(lite, rng, (5, 3, 3, 6), 0),
-        "y": _quantised(lite, kind, 2 * step),
+        "y": _quantized(lite, kind, 2 * step),
     }
     options = {"padding": 0, "strideH": 2, "strideW": 2}
     op = lite.Op("TRANSPOSE_CONV", ["s", "w", "x"], options=options, version=2)
@@ -87,10 +87,10 @@ def test_fully_connected(lite: Any, rng: np.random.Generator, kind: str, per_cha
     if not per_channel:
         weights = lite.constant(_noise(rng, "int8", (40, 30)), scale=0.013)
     tensors = {
-        "x": _quantised(lite, kind, step, (7, 30)),
+        "x": _quantized(lite, kind, step, (7, 30)),
         "w": weights,
         "b": _bias(lite, rng, kind, 40, step * 0.013),
-        "y": _quantised(lite, kind, 4 * step),
+        "y": _quantized(lite, kind, 4 * step),
     }
     op = lite.Op("FULLY_CONNECTED", ["x", "w", "b"], version=4)
     _is_exact(lite, op, tensors, {"x": _noise(rng, kind, (7, 30))})
@@ -124,9 +124,9 @@ def test_average_pooling(lite: Any, rng: np.random.Generator, window: int, kind:
 @pytest.mark.parametrize("kind", KINDS)
 def test_mean(lite: Any, rng: np.random.Generator, axes: list[int], kind: str) -> None:
     tensors = {
-        "x": _quantised(lite, kind, 0.1, (9, *SHAPE[1:])),
+        "x": _quantized(lite, kind, 0.1, (9, *SHAPE[1:])),
         "a": lite.constant(np.int32(axes)),
-        "y": _quantised(lite, kind, 0.03),
+        "y": _quantized(lite, kind, 0.03),
     }
     op = lite.Op("MEAN", ["x", "a"], options={"keepDims": True}, version=2)
     _is_exact(lite, op, tensors, {"x": _noise(rng, kind, (9, *SHAPE[1:]))})
@@ -136,7 +136,7 @@ def test_mean(lite: Any, rng: np.random.Generator, axes: list[int], kind: str) -
 def test_another_scale(lite: Any, rng: np.random.Generator, kind: str, made: str) -> None:
     step = 0.0005 if kind == "int16" else 0.05
     tensors = {
-        "x": _quantised(lite, kind, step, SHAPE),
+        "x": _quantized(lite, kind, step, SHAPE),
         "y": lite.Tensor(made, scale=0.11, zero_point=9),
     }
     _is_exact(lite, lite.Op("QUANTIZE", ["x"], version=2), tensors, {"x": _noise(rng, kind)})
@@ -146,9 +146,9 @@ def test_another_scale(lite: Any, rng: np.random.Generator, kind: str, made: str
 def test_batched_products(lite: Any, rng: np.random.Generator, kind: str) -> None:
     step = 0.05 if kind == "int8" else 0.0005
     tensors = {
-        "x": _quantised(lite, kind, step, (2, 9, 7)),
-        "z": _quantised(lite, kind, step, (2, 7, 8)),
-        "y": _quantised(lite, kind, step * (10 if kind == "int8" else 30)),
+        "x": _quantized(lite, kind, step, (2, 9, 7)),
+        "z": _quantized(lite, kind, step, (2, 7, 8)),
+        "y": _quantized(lite, kind, step * (10 if kind == "int8" else 30)),
     }
     feeds = {"x": _noise(rng, kind, (2, 9, 7)), "z": _noise(rng, kind, (2, 7, 8))}
     _is_exact(lite, lite.Op("BATCH_MATMUL", ["x", "z"], version=2), tensors, feeds)

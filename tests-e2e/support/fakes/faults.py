@@ -274,7 +274,7 @@ def _is_computed(layer: Layer, names: set[str]) -> bool:
 IMAGE = (2, 4, 6, 6)
 ROWS = (4, 16)
 STEPS = TensorInfo((2, 4, 6, 6), DataType.QASYMM_S8, 0.05, 3)
-"""A quantised image."""
+"""A quantized image."""
 
 
 class _Family(NamedTuple):
@@ -371,18 +371,18 @@ def _dense(n: Network, x: Value) -> Value:
     return n.add_fully_connected(x, weights, bias)
 
 
-def _quantised(n: Network, x: Value) -> Value:
+def _quantized(n: Network, x: Value) -> Value:
     return n.add_quantize(x, output=STEPS)
 
 
-def _quantised_sum(n: Network, x: Value) -> Value:
-    q = _quantised(n, x)
+def _quantized_sum(n: Network, x: Value) -> Value:
+    q = _quantized(n, x)
     added = n.add_addition(q, q, output=TensorInfo(IMAGE, DataType.QASYMM_S8, 0.04, 3))
     return n.add_dequantize(added)
 
 
-def _quantised_convolution(n: Network, x: Value) -> Value:
-    q = _quantised(n, x)
+def _quantized_convolution(n: Network, x: Value) -> Value:
+    q = _quantized(n, x)
     stored = np.random.default_rng(3).integers(-100, 100, (5, 4, 3, 3)).astype(np.int8)
     weights = n.add_constant(stored, TensorInfo(stored.shape, DataType.QSYMM_S8, 0.01))
     bias = n.add_constant(np.array([10, -20, 30, 0, 5], np.int32))
@@ -392,7 +392,7 @@ def _quantised_convolution(n: Network, x: Value) -> Value:
     return n.add_dequantize(made)
 
 
-def _normalised(n: Network, x: Value) -> Value:
+def _normalized(n: Network, x: Value) -> Value:
     numbers = [n.add_constant(np.abs(_random(4, seed=each)) + 0.1) for each in range(4)]
     return n.add_batch_normalization(x, *numbers, eps=1e-2)
 
@@ -470,14 +470,14 @@ _FAMILIES: dict[str, _Family] = {
             padding_method="Exclude",
         ),
     ),
-    "batch normalisation": _Family(IMAGE, _normalised),
-    "layer normalisation": _Family(
+    "batch normalization": _Family(IMAGE, _normalized),
+    "layer normalization": _Family(
         ROWS,
         lambda n, x: n.add_layer_normalization(
             x, n.add_constant(_random(16)), n.add_constant(_random(16, seed=1)), axis=1
         ),
     ),
-    "instance normalisation": _Family(
+    "instance normalization": _Family(
         IMAGE, lambda n, x: n.add_instance_normalization(x, gamma=1.5, beta=0.5, eps=1e-3)
     ),
     "mean": _Family(ROWS, lambda n, x: n.add_mean(x, axis=(1,), keep_dims=True)),
@@ -522,8 +522,8 @@ _FAMILIES: dict[str, _Family] = {
     "top": _Family(ROWS, lambda n, x: n.add_top_k(x, k=3)[0]),
     "attention": _Family((1, 2, 3, 8), _attention),
     "gru": _Family((5, 2, 3), _gru),
-    "quantised sum": _Family(IMAGE, _quantised_sum),
-    "quantised convolution": _Family(IMAGE, _quantised_convolution),
+    "quantized sum": _Family(IMAGE, _quantized_sum),
+    "quantized convolution": _Family(IMAGE, _quantized_convolution),
 }
 
 
@@ -781,17 +781,17 @@ FAULTS: tuple[Fault, ...] = (
     Fault("operand transposed", "matmul", "BatchMatMul", _with(transpose_y=True)),
     Fault("padding is zero", "max pool", "Pooling2d", _after(_padding_is_zero)),
     Fault("padding counted", "average pool", "Pooling2d", _with(padding_method="IgnoreValue")),
-    Fault("epsilon ignored", "batch normalisation", "BatchNormalization", _with(eps=1e-9)),
+    Fault("epsilon ignored", "batch normalization", "BatchNormalization", _with(eps=1e-9)),
     Fault(
         "mean of the wrong channel",
-        "batch normalisation",
+        "batch normalization",
         "BatchNormalization",
         _changed("mean", lambda m: np.roll(m, 1)),
     ),
-    Fault("divided by n - 1", "layer normalisation", "LayerNormalization", _after(_unbiased)),
+    Fault("divided by n - 1", "layer normalization", "LayerNormalization", _after(_unbiased)),
     Fault(
         "statistics of the batch",
-        "instance normalisation",
+        "instance normalization",
         "InstanceNormalization",
         _over_the_batch,
     ),
@@ -823,10 +823,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("smallest", "top", "TopK", _with(largest=False)),
     Fault("scale x 1.01", "attention", "Attention", _with(scale=1.01 / np.sqrt(8))),
     Fault("other reset", "gru", "Gru", _with(linear_before_reset=True)),
-    Fault("saturation missing", "quantised sum", "Addition", _wrapped),
-    Fault("cut, not rounded", "quantised convolution", "Convolution2d", _truncated),
-    Fault("zero point ignored", "quantised convolution", "Convolution2d", _zero_point_ignored),
-    Fault("one step up", "quantised sum", "Quantize", _after(_half_up)),
+    Fault("saturation missing", "quantized sum", "Addition", _wrapped),
+    Fault("cut, not rounded", "quantized convolution", "Convolution2d", _truncated),
+    Fault("zero point ignored", "quantized convolution", "Convolution2d", _zero_point_ignored),
+    Fault("one step up", "quantized sum", "Quantize", _after(_half_up)),
     Fault("stale buffer", "division", "Division", _stale),
     Fault("stale tail", "maximum", "Maximum", _stale_tail, is_flaky=True),
     Fault("race", "division", "Division", _race, is_flaky=True),

@@ -488,7 +488,7 @@ class OwnMemoryBackend(CapableBackend):
 
 
 class LongBackend(CapableBackend):
-    """States MultiAxisPacking, and writes to its neighbour."""
+    """States MultiAxisPacking, and writes to its neighbor."""
 
     stated: ClassVar = ("MultiAxisPacking",)
     create_workload: ClassVar[Any] = _of(_LongWorkload)
@@ -552,7 +552,7 @@ LIARS: dict[type[SmallBackend], str] = {
     NoConstantsBackend: "Addition with a constant input is refused: ",
     CopyingBackend: "with inputs changed in place, the first run's output 0 is wrong",
     OwnMemoryBackend: r"accepts_allocator\(\) refuses one of Malloc memory: it is an allocator",
-    LongBackend: "the step wrote to a neighbour of its output in the same block",
+    LongBackend: "the step wrote to a neighbor of its output in the same block",
     AddingBackend: "in a block that held the bytes 0xff, the step's output 0 is wrong",
     NoHalvesBackend: "no layer that computes is claimed for Float16",
     HalvesBackend: "the workload's output 0 is wrong",

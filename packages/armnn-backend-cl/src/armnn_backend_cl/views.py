@@ -102,7 +102,7 @@ def outer_and_inner(view: View, axes: Sequence[int]) -> tuple[View, View]:
 def walked(*views: View) -> tuple[list[int], list[list[int]]]:
     """Return sizes and strides for a kernel that walks views of one shape together.
 
-    Axes of one element are left out, and neighbours that lie behind each other in all views are
+    Axes of one element are left out, and neighbors that lie behind each other in all views are
     one axis.
 
     Returns:

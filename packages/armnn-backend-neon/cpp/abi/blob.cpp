@@ -68,7 +68,7 @@ Value read_value(Reader &reader, const Blob &blob, std::vector<uint64_t> &twins)
   value.quantization.axis = reader.number<int32_t>();
   if (value.quantization.zero_points.size() != value.quantization.scales.size() ||
       value.quantization.axis >= static_cast<int32_t>(value.shape.size())) {
-    refuse("a tensor's quantisation does not fit");
+    refuse("a tensor's quantization does not fit");
   }
   const auto kind = static_cast<Constant>(reader.number<uint8_t>());
   value.is_left_out = kind == Constant::left_out;

@@ -32,7 +32,7 @@ constexpr double kDepthwiseMultiplyAdd = 2.0;
 constexpr double kByteMultiplyAdd = 1.0 / 3.0;
 constexpr double kWidenedByteMultiplyAdd = 0.75;
 constexpr double kByteLineMultiplyAdd = 2.0 / 3.0;
-constexpr double kByteNeighbourMultiplyAdd = 3.0;
+constexpr double kByteNeighborMultiplyAdd = 3.0;
 constexpr double kStoredByteElements = 32.0;
 
 /* Loops over elements, in times of costs::element, which is measured on each CPU: a number read, looked at and

@@ -170,7 +170,7 @@ struct EpilogueSlots {
   bool *multiplies_row = nullptr; /* its last input, the same row for all rows, before the function */
   bool *adds_row = nullptr; /* likewise */
   bool *adds_residual = nullptr; /* its last input, before the function */
-  bool *dequantises = nullptr; /* accumulators become float32 */
+  bool *dequantizes = nullptr; /* accumulators become float32 */
   TensorId *scale = nullptr; /* one number, by which they are then multiplied */
   int32_t *lowest = nullptr; /* of what is stored */
   int32_t *highest = nullptr;
@@ -193,7 +193,7 @@ struct FastMath {
 };
 
 struct Quantization {
-  std::vector<float> scales; /* empty: not quantised */
+  std::vector<float> scales; /* empty: not quantized */
   std::vector<int32_t> zero_points;
   int32_t axis = -1;
 };

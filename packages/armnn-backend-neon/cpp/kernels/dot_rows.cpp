@@ -8,9 +8,9 @@ namespace {
 constexpr int kDotKeys = 4;
 constexpr int kDotRows = kRows * kVectors / kDotKeys < 4 ? kRows * kVectors / kDotKeys : 4;
 
-/* Sums of neighbours, each of Width lanes: those of x and of y in turn. */
+/* Sums of neighbors, each of Width lanes: those of x and of y in turn. */
 template <int Width>
-CPUACC_INLINE Floats added_neighbours(Floats x, Floats y) {
+CPUACC_INLINE Floats added_neighbors(Floats x, Floats y) {
   Ints first{};
   CPUACC_UNROLL for (int i = 0; i < kLanes; ++i) {
     first[i] = i / (2 * Width) * (2 * Width) + i % Width + i / Width % 2 * static_cast<int>(kLanes);
@@ -20,7 +20,7 @@ CPUACC_INLINE Floats added_neighbours(Floats x, Floats y) {
 
 /* The sums of four vectors, in the first lanes. */
 CPUACC_INLINE Floats sums_of_four(const Floats (&x)[kDotKeys]) {
-  Floats sums = added_neighbours<2>(added_neighbours<1>(x[0], x[1]), added_neighbours<1>(x[2], x[3]));
+  Floats sums = added_neighbors<2>(added_neighbors<1>(x[0], x[1]), added_neighbors<1>(x[2], x[3]));
   if constexpr (kLanes >= 16) sums += rotated<8>(sums);
   if constexpr (kLanes >= 8) sums += rotated<4>(sums);
   return sums;

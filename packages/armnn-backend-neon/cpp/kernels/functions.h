@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of one element, vectorised. Bounds over the whole range are in tests/test_functions.py.
+/* Functions of one element, vectorized. Bounds over the whole range are in tests/test_functions.py.
  *
  * The polynomials are least-squares fits on Chebyshev nodes, reweighted towards the least maximum.
  */

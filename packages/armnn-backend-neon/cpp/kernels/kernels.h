@@ -62,7 +62,7 @@ struct Extremes {
 
 enum class Pooling : int32_t { maximum, average, l2 };
 
-/* How quantised elements are stored. */
+/* How quantized elements are stored. */
 enum class Integer : int32_t { unsigned8, signed8, signed16 };
 
 /* Floats of 16 bits: they are stored, and computed in float32. */
@@ -408,7 +408,7 @@ struct Kernels {
   /* Rows of a panel, of a register or of table.columns numbers, each times the step of its column. */
   void (*dequantize_s8_panel)(const int8_t *x, const float *steps, float *y, int64_t rows, int64_t row);
   void (*accumulate_requantized)(const SumsInSteps &sums);
-  /* Quantises to unsigned bytes, ties rounded to even. */
+  /* Quantizes to unsigned bytes, ties rounded to even. */
   void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);
   /* By HalfFormat: as float32, and back with ties to even. */
   void (*half_to_float32[2])(const uint16_t *x, float *y, int64_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions of whole rows: sums and extremes, softmax, normalisation. */
+/* Reductions of whole rows: sums and extremes, softmax, normalization. */
 #include "kernels/column_reduction.h"
 
 namespace cpuacc::CPUACC_LEVEL {

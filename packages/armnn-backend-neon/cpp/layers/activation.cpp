@@ -4,7 +4,7 @@
 #include "layers/lowering/lowering.h"
 #include "layers/lowering/pointwise.h"
 #include "operations/pointwise/functions.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 
 namespace cpuacc {
 namespace {

@@ -13,8 +13,8 @@
 #include "operations/depthwise/depthwise.h"
 #include "operations/gemm/gemm.h"
 #include "operations/pointwise/functions.h"
-#include "operations/quantised/int8_gemm.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/int8_gemm.h"
+#include "operations/quantized/quantized.h"
 
 namespace cpuacc {
 namespace {

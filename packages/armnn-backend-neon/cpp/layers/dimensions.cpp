@@ -12,9 +12,9 @@ void fill(Lowering &l, double value) {
   l.add<CopyBoxes>(std::vector<TensorId>{}, l.out(), std::vector<CopyBox>{}, std::move(element));
 }
 
-/* In quantised tensors and halves by way of floats. */
+/* In quantized tensors and halves by way of floats. */
 void lower_fill(Lowering &l) {
-  require(l.output().quantization.scales.empty(), "a real number is not filled into a quantised tensor");
+  require(l.output().quantization.scales.empty(), "a real number is not filled into a quantized tensor");
   fill(l, l.real(ARMNN_PARAMETER(ARMNN_FILL_VALUE)));
 }
 

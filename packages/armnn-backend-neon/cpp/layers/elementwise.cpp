@@ -280,7 +280,7 @@ void lower_where(Lowering &l) {
   for (const int32_t i : {1, 2}) {
     const Value &operand = l.input(static_cast<size_t>(i));
     require(is_alike(operand, l.output()) && operand.quantization.axis < 0,
-            "it must have the output's data type and quantisation", i);
+            "it must have the output's data type and quantization", i);
   }
   lower_span_function(l, select_function(element_bytes(l.output().type)), 4 * costs::kOneElement);
 }

@@ -12,7 +12,7 @@ void lower_gather(Lowering &l) {
   const Value &in = l.input(0);
   const Value &out = l.output();
   require(is_alike(in, out) && in.quantization.axis < 0,
-          "input and output must have the same data type and quantisation");
+          "input and output must have the same data type and quantization");
   require_indices(l.input(1), 1);
   require(!in.shape.empty() && elements(in.shape) > 0, "there is nothing to gather from", 0);
   const size_t axis = l.axis(in.shape.size(), ARMNN_PARAMETER(ARMNN_GATHER_AXIS));
@@ -63,7 +63,7 @@ void lower_slice(Lowering &l) {
 void lower_tensor_scatter(Lowering &l) {
   require_alike(l);
   require(is_alike(l.input(1), l.output()) && l.output().quantization.axis < 0,
-          "the updates must have the data type and quantisation of the output", 1);
+          "the updates must have the data type and quantization of the output", 1);
   const Shape &shape = l.input(0).shape;
   const Shape &rows = l.input(1).shape;
   require(shape.size() >= 2 && rows.size() == shape.size() && l.output().shape == shape, "the shapes do not fit");

@@ -17,7 +17,7 @@ void lower_concat(Lowering &l) {
   for (size_t i = 0; i < l.input_count(); ++i) {
     const Shape shape = in_memory(l.input(i).shape, order);
     boxes.push_back({shape, strides_of(shape), to, 0, begin * to[axis]});
-    sources.push_back(requantised(l, i, order));
+    sources.push_back(requantized(l, i, order));
     begin += shape[axis];
   }
   l.add<CopyBoxes>(std::move(sources), l.out(0, order), std::move(boxes));
@@ -34,7 +34,7 @@ void lower_stack(Lowering &l) {
   for (size_t i = 0; i < l.input_count(); ++i) {
     const Shape &each = l.input(i).shape;
     boxes.push_back({each, strides_of(each), to, 0, static_cast<int64_t>(i) * all[axis]});
-    sources.push_back(requantised(l, i, plain_order(each.size())));
+    sources.push_back(requantized(l, i, plain_order(each.size())));
   }
   l.add<CopyBoxes>(std::move(sources), l.out(), std::move(boxes));
 }
@@ -49,7 +49,7 @@ void lower_splitter(Lowering &l) {
   int64_t begin = 0;
   for (size_t i = 0; i < l.layer().outputs.size(); ++i) {
     const Value &part = l.output(i);
-    require(is_alike(part, input), "the parts must have the input's data type and quantisation");
+    require(is_alike(part, input), "the parts must have the input's data type and quantization");
     const Shape shape = in_memory(part.shape, order);
     l.add<CopyBoxes>(Ends{source, l.out(i, order)}, CopyBox{shape, from, strides_of(shape), begin * from[axis]});
     begin += shape[axis];

@@ -9,7 +9,7 @@
 #include "layers/lowering/int8.h"
 #include "layers/lowering/lowering.h"
 #include "operations/gemm/gemm.h"
-#include "operations/quantised/int8_gemm.h"
+#include "operations/quantized/int8_gemm.h"
 
 namespace cpuacc {
 namespace {

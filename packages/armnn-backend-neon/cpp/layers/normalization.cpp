@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Softmax and normalisation. */
+/* Softmax and normalization. */
 #include <algorithm>
 #include <cmath>
 
@@ -59,7 +59,7 @@ void lower_normalize(Lowering &l, bool subtracts_mean) {
     const bool fits = elements(given) == length && given.size() >= rank &&
                       Shape(given.end() - static_cast<Shape::difference_type>(rank), given.end()) ==
                           Shape(shape.begin() + static_cast<Shape::difference_type>(axis), shape.end());
-    require(fits, "it must have the shape of the normalised axes", static_cast<int32_t>(i));
+    require(fits, "it must have the shape of the normalized axes", static_cast<int32_t>(i));
     return l.in(i);
   };
   const TensorId gamma = factor(1);

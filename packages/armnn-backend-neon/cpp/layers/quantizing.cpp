@@ -4,7 +4,7 @@
 #include "layers/lowering/lowering.h"
 #include "operations/pointwise/format_conversion.h"
 #include "operations/pointwise/functions.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 #include "operations/storage/formats.h"
 
 namespace cpuacc {
@@ -22,7 +22,7 @@ void lower_dequantize(Lowering &l) {
   if (lower_within_fallback(l, l.input(0).stored_type != ARMNN_FLOAT32)) return;
   const Value &in = l.input(0);
   require(is_quantized(in.type) && in.quantization.scales.size() == 1,
-          "only 8 and 16 bits with one scale are dequantised here", 0);
+          "only 8 and 16 bits with one scale are dequantized here", 0);
   require(l.output().type == ARMNN_FLOAT32, "the output must be Float32");
   l.add<FormatConversion>(l.ends(l.order(0)), in.type, true);
 }
@@ -32,11 +32,11 @@ void lower_quantize(Lowering &l) {
   const Value &out = l.output();
   require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
   require(is_quantized(out.type) && out.quantization.scales.size() == 1,
-          "only 8 and 16 bits with one scale are quantised here");
+          "only 8 and 16 bits with one scale are quantized here");
   l.add<FormatConversion>(l.ends(l.order(0)), out.type, false);
 }
 
-/* A requantisation. */
+/* A requantization. */
 void lower_int8_quantize(Lowering &l) { lower_int8_function(l, {Function::identity, 0.0f, 0.0f}); }
 
 /* Whether one side is a half and the other one of more bits. */
@@ -77,7 +77,7 @@ void lower_conversion(Lowering &l) {
   lower_cast(l);
 }
 
-void lower_dynamic_quantise(Lowering &l) {
+void lower_dynamic_quantize(Lowering &l) {
   require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
   require(l.layer().outputs.size() == 3 && l.output(0).type == ARMNN_UNSIGNED8 && l.output(1).type == ARMNN_FLOAT32 &&
               l.output(2).type == ARMNN_UNSIGNED8,
@@ -89,7 +89,7 @@ void lower_dynamic_quantise(Lowering &l) {
   const TensorId from = l.in(0, order);
   const TensorId steps = l.out(0, order);
   const TensorId scale = l.out(1);
-  l.add(dynamic_quantise(from, steps, scale, l.out(2)));
+  l.add(dynamic_quantize(from, steps, scale, l.out(2)));
 }
 
 void lower_dequantize_blocks(Lowering &l) {
@@ -117,7 +117,7 @@ std::vector<LayerType> quantizing_layers() {
       {ARMNN_LAYER_CONVERT_FP32_TO_FP16, lower_conversion<ARMNN_FLOAT32, ARMNN_FLOAT16>},
       {ARMNN_LAYER_DEQUANTIZE, lower_dequantize},
       {ARMNN_LAYER_DEQUANTIZE_BLOCKS, lower_dequantize_blocks},
-      {ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantise},
+      {ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantize},
       {ARMNN_LAYER_QUANTIZE, lower_quantize, lower_int8_quantize},
   };
 }

@@ -18,7 +18,7 @@ struct Gate {
   size_t recurrent;
   size_t bias;
   size_t peephole; /* 0: none, as the next one */
-  size_t factors; /* of a normalised gate */
+  size_t factors; /* of a normalized gate */
 };
 
 struct Gates {
@@ -275,7 +275,7 @@ void lower_step(Lowering &l) {
   l.add<CopyBoxes>(std::vector<TensorId>{}, l.out(), std::vector<CopyBox>{}, std::vector<std::byte>(element_bytes(l.output(0).type)));
 }
 
-/* Steps of QLstm: of a normalised gate with its bias, and of its bias in one of its factors. */
+/* Steps of QLstm: of a normalized gate with its bias, and of its bias in one of its factors. */
 constexpr float kBiasedScale = 1.0f / 4096.0f;
 constexpr float kNormalizationSteps = 1024.0f;
 
@@ -285,7 +285,7 @@ float scale_above_zero(const Lowering &l, std::string_view name, double otherwis
   return scale;
 }
 
-/* Of a gate behind its normalisation; kept as it is in a layer without one. */
+/* Of a gate behind its normalization; kept as it is in a layer without one. */
 Kept kept_normalized(const Lowering &l, const Gate &gate) {
   if (!l.has_input(gate.factors)) return {};
   return {kept_of(l.input(0)).scale * kept_of(l.input(gate.factors)).scale * kNormalizationSteps};
@@ -299,7 +299,7 @@ void require_stored(const Lowering &l, size_t cell, armnn_data_type data_type) {
   }
 }
 
-/* Without a normalisation the biases are not added: Android's QUANTIZED_LSTM. */
+/* Without a normalization the biases are not added: Android's QUANTIZED_LSTM. */
 void lower_q_lstm(Lowering &l) {
   require_stored(l, 2, ARMNN_QASYMM_S8);
   Options has = options_of(l);
@@ -334,7 +334,7 @@ void lower_quantized_lstm(Lowering &l) {
   const auto &[input, output, forget, candidate] = kGatesOfQuantizedLstm;
   for (const Gate &gate : {input, output, forget, candidate}) {
     for (const size_t weights : {gate.weights, gate.recurrent}) {
-      require(is_quantized(l.input(weights).stored_type), "the weights must be quantised",
+      require(is_quantized(l.input(weights).stored_type), "the weights must be quantized",
               static_cast<int32_t>(weights));
     }
   }

@@ -4,7 +4,7 @@
 
 #include "layers/lowering/int8.h"
 #include "layers/lowering/lowering.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 #include "operations/reduction/reduction.h"
 
 namespace cpuacc {

@@ -167,7 +167,7 @@ CopyBox place_in_blocks(const Blocks &blocks, const Shape &plane, const Shape &b
 
 void lower_space_to_batch(Lowering &l) {
   require_alike(l);
-  require(l.input(0).quantization.scales.empty(), "quantised padding is not computed here", 0);
+  require(l.input(0).quantization.scales.empty(), "quantized padding is not computed here", 0);
   const Blocks blocks = blocks_of(l, l.layer().integers(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_BLOCK_SHAPE)),
                                   l.layer().integers(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_PAD_LIST)));
   const Shape &plane = l.input(0).shape;
@@ -206,7 +206,7 @@ void lower_depth_block(Lowering &l, bool is_deep_before) {
   const Value &in = l.input(0);
   const Value &out = l.output();
   require(is_alike(in, out) && in.quantization.axis < 0,
-          "input and output must have the same data type and quantisation");
+          "input and output must have the same data type and quantization");
   const Order order = image_order(l, ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT_DEFAULT);
   const int64_t side = l.integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_DEPTH_BLOCK_SIZE));
   const Shape from = in_memory(in.shape, order);
@@ -226,14 +226,14 @@ void lower_depth_block(Lowering &l, bool is_deep_before) {
   l.add<CopyBoxes>(l.ends(order), box);
 }
 
-/* A real value as a quantised tensor stores it. */
+/* A real value as a quantized tensor stores it. */
 std::vector<std::byte> filler_of(const Value &like, double value) {
   if (!is_int8(like)) {
-    require(like.quantization.scales.empty(), "quantised padding of this type is not computed here", 0);
+    require(like.quantization.scales.empty(), "quantized padding of this type is not computed here", 0);
     return element_of(like.type, value);
   }
   const Bounds bounds = bounds_of(like.type);
-  require(!std::isnan(value), "a quantised tensor holds no NaN");
+  require(!std::isnan(value), "a quantized tensor holds no NaN");
   const float steps = std::round(static_cast<float>(value) / like.quantization.scales[0]);
   const double stored = std::clamp<double>(static_cast<double>(steps) + like.quantization.zero_points[0],
                                            bounds.lowest, bounds.highest);

@@ -30,7 +30,7 @@ void lower_one_hot(Lowering &l) {
   const Value &values = l.input(1);
   const Value &out = l.output();
   require(is_alike(values, out) && elements(values.shape) == 2 && values.quantization.axis < 0,
-          "there must be two values of the output's data type and quantisation", 1);
+          "there must be two values of the output's data type and quantization", 1);
   const size_t rank = l.input(0).shape.size() + 1;
   const size_t axis = l.axis(rank, ARMNN_PARAMETER(ARMNN_ONE_HOT_AXIS));
   Shape expected = l.input(0).shape;
@@ -65,7 +65,7 @@ void lower_top_k(Lowering &l) {
 
 void lower_trilu(Lowering &l) {
   require_alike(l);
-  require(l.input(0).quantization.scales.empty(), "quantised zeros are not computed here", 0);
+  require(l.input(0).quantization.scales.empty(), "quantized zeros are not computed here", 0);
   require(!l.has_input(1), "the diagonal must be known", 1);
   const Shape &shape = l.input(0).shape;
   require(shape.size() >= 2, "there must be matrices", 0);

@@ -6,7 +6,7 @@
 #include "layers/lowering/lowering.h"
 #include "layers/lowering/pointwise.h"
 #include "operations/gemm/gemm.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 #include "operations/recurrent/recurrence.h"
 
 namespace cpuacc {
@@ -143,7 +143,7 @@ void lower_product_of_bytes(Lowering &l, TensorId out, int64_t rows, std::vector
   const TensorId bytes = l.temporary(ARMNN_UNSIGNED8, l.input(kX).shape);
   const TensorId scale = l.temporary(ARMNN_FLOAT32, {});
   const TensorId zero_point = l.temporary(ARMNN_UNSIGNED8, {});
-  l.add(dynamic_quantise(from, bytes, scale, zero_point));
+  l.add(dynamic_quantize(from, bytes, scale, zero_point));
   l.add(product_of_bytes({bytes, l.in(kWeights), scale, zero_point}, out, rows, byte_weights(l, kWeights, kScales),
                          std::move(bias)));
 }

@@ -7,7 +7,7 @@
 
 #include "graph/ir.h"
 #include "operations/copy/copy.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 #include "passes/passes.h"
 
 namespace cpuacc {
@@ -50,9 +50,9 @@ struct Candidate {
 using Rule = Operation *(const Candidate &candidate);
 
 /* In the order in which they are tried. */
-Rule fuse_function, fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantisation, fuse_byte_function,
+Rule fuse_function, fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantization, fuse_byte_function,
     fuse_byte_pair, fuse_int8_addition, fuse_permutation;
-constexpr Rule *kRules[] = {fuse_function,      fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantisation,
+constexpr Rule *kRules[] = {fuse_function,      fuse_residual_and_bias, fuse_row_arithmetic, fuse_dequantization,
                             fuse_byte_function, fuse_byte_pair,         fuse_int8_addition,  fuse_permutation};
 
 /* Drops the operations whose outputs nobody reads: lowering may have swapped them into others. */
@@ -210,13 +210,13 @@ Operation *fuse_byte_pair(const Candidate &candidate) {
 
 /* Accumulators as float32, and their product with one number. */
 
-Operation *fuse_dequantisation(const Candidate &candidate) {
+Operation *fuse_dequantization(const Candidate &candidate) {
   const Operation &operation = candidate.operation;
   if (candidate.computes<Conversion>() != nullptr) {
     const auto [producer, slots] = candidate.producer(0);
     const bool is_float = candidate.graph[operation.outputs[0]].type == ARMNN_FLOAT32;
-    if (!is_float || slots.dequantises == nullptr) return nullptr;
-    *slots.dequantises = true;
+    if (!is_float || slots.dequantizes == nullptr) return nullptr;
+    *slots.dequantizes = true;
     return producer;
   }
   const auto *arithmetic = candidate.computes<BinaryArithmetic>();

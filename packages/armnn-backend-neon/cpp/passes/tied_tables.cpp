@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "operations/quantised/few_bits.h"
+#include "operations/quantized/few_bits.h"
 #include "passes/passes.h"
 
 namespace cpuacc {

@@ -50,7 +50,7 @@ class Shape:
         window: Height and width; (1, 1) for a product of matrices.
         stride: Of the window.
         is_depthwise: Each output channel reads one of the input.
-        is_of_bytes: Image, weights and outputs are quantised to 8 bits.
+        is_of_bytes: Image, weights and outputs are quantized to 8 bits.
     """
 
     image: tuple[int, int]

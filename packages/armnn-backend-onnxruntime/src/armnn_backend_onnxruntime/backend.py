@@ -201,7 +201,7 @@ class OnnxRuntimeBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """The available execution providers and the supported behaviours.
+        """The available execution providers and the supported behaviors.
 
         Softmax multiplies by beta first, which overflows.
         """

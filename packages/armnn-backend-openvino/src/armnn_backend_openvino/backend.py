@@ -308,7 +308,7 @@ class OpenVinoBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """The available OpenVINO devices and the supported behaviours.
+        """The available OpenVINO devices and the supported behaviors.
 
         Relu and Maximum lose NaN; averages of large numbers overflow.
         """

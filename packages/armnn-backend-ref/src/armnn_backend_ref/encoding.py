@@ -47,7 +47,7 @@ def decoder(info: TensorInfo, *, wide: bool = False) -> Decoder | None:
 
     Args:
         info: What the tensor is.
-        wide: Whether the real values of quantised types shall be float64, as a layer with Float64
+        wide: Whether the real values of quantized types shall be float64, as a layer with Float64
             needs them: float32 rounds the product of a step and a scale.
     """
     if info.is_quantized:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Quantised layers in integers, bit-exact with TensorFlow Lite's reference kernels.
+"""Quantized layers in integers, bit-exact with TensorFlow Lite's reference kernels.
 
 A layer computes steps whose zero points are subtracted, so the result is a whole number that
 floating point holds exactly. A fixed-point factor and a shift convert it to steps of the output:
-gemmlowp's scheme, on which the specification of TensorFlow Lite's quantisation builds. Real numbers
+gemmlowp's scheme, on which the specification of TensorFlow Lite's quantization builds. Real numbers
 in between would be rounded elsewhere, and single steps grow from layer to layer.
 """
 

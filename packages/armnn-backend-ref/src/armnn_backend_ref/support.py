@@ -113,7 +113,7 @@ def alike(*names: str, mixed: bool = True) -> Rule:
 
     Args:
         names: The slots.
-        mixed: Whether Float16, BFloat16, Float32 and the quantised types may stand beside each
+        mixed: Whether Float16, BFloat16, Float32 and the quantized types may stand beside each
             other.
     """
 
@@ -132,7 +132,7 @@ def alike(*names: str, mixed: bool = True) -> Rule:
 
 
 def scaled(layer: Layer) -> str:
-    """Quantised tensors say what their steps are."""
+    """Quantized tensors say what their steps are."""
     infos = (*layer.input_infos, *layer.output_infos)
     if all(info is None or info.scales or not info.is_quantized for info in infos):
         return ""  # as of nearly all
@@ -156,8 +156,8 @@ def resolved(layer: Layer) -> str:
 def weighted(layer: Layer) -> str:
     """Require weights and bias to fit the data's type.
 
-    Quantised weights have scales of their own. A Signed32 bias counts in steps of the data times
-    those of the weights, of which one is quantised.
+    Quantized weights have scales of their own. A Signed32 bias counts in steps of the data times
+    those of the weights, of which one is quantized.
     """
     data, weights = _info(layer, "input"), _info(layer, "weights")
     if data.data_type not in MIXED:
@@ -285,7 +285,7 @@ def _taken_for(layer: Layer, parameter: str, types: Iterable[DataType]) -> str:
 
 
 def plain_bits(layer: Layer) -> str:
-    """Require elements of one size, without quantisation."""
+    """Require elements of one size, without quantization."""
     (what, data), (made, output) = *_tensors(layer, "input"), *_tensors(layer, "output")
     for name, info in ((what, data), (made, output)):
         if info.data_type not in ANY or info.is_quantized:

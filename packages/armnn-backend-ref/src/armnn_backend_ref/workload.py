@@ -22,17 +22,17 @@ from armnn_backend_ref.ops.recurrent import BIASES
 from armnn_backend_ref.requantizing import IntegerForm, integer_form
 
 LAYER_NORM_STEPS = 1024
-"""How many steps of a bias make one step of quantised layer normalisation's weights (Android)."""
+"""How many steps of a bias make one step of quantized layer normalization's weights (Android)."""
 
 
 def bias_steps(layer: Layer, name: str) -> Array | None:
     """Return the step of a bias, or one per element.
 
-    None if the input is no Signed32 bias of a quantised layer. It is the product of the steps of
+    None if the input is no Signed32 bias of a quantized layer. It is the product of the steps of
     the data and of the weights, of which float ones are one.
 
     Args:
-        layer: A layer with quantised data or weights.
+        layer: A layer with quantized data or weights.
         name: The input that may be a bias; it is Signed32.
     """
     if name == "bias":
@@ -61,7 +61,7 @@ def _scales(layer: Layer, name: str) -> Array:
 
 
 class _Constant:
-    """A constant's decoded values, shared by a network's specialisations.
+    """A constant's decoded values, shared by a network's specializations.
 
     Attributes:
         stored: What they were decoded from: held beside them, so that its id stays its own.
@@ -233,7 +233,7 @@ def _whole_argument(layer: Layer, place: int, form: IntegerForm, model: ModelCon
 def _constant(
     value: Value, decode: Decoder | None, reading: Hashable, model: ModelContext
 ) -> _Constant | None:
-    """Decode a constant, once for all specialisations of a network.
+    """Decode a constant, once for all specializations of a network.
 
     Args:
         value: The constant, or another value.
@@ -276,7 +276,7 @@ def _read_only(values: Array) -> Array:
 def _store_alike(inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]) -> bool:
     """Return whether stored elements may be moved without decoding.
 
-    Per-axis quantisation is always decoded: an element that moves along the axis changes its scale.
+    Per-axis quantization is always decoded: an element that moves along the axis changes its scale.
     Integers and Booleans are what they store, so that indices and conditions do not matter here.
     """
     reals = (info for info in inputs if info is not None and _is_real(info.data_type))

@@ -54,7 +54,7 @@ def test_attention_agrees_with_the_onnx_reference(compute, d, attributes, mask):
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_neighbouring_heads_share_a_key(compute, groups):
+def test_neighboring_heads_share_a_key(compute, groups):
     key, value = KEY[:, :groups], VALUE[:, :groups]
     repeated = [np.repeat(array, 4 // groups, axis=1) for array in (key, value)]
     expected = _compute_attention(QUERY, *repeated)[0]

@@ -271,7 +271,7 @@ def test_a_larger_requested_output_gets_only_the_bias(run_layer: RunLayer) -> No
 
 
 @pytest.mark.parametrize("data_type", [DataType.QASYMM_S8, DataType.QASYMM_U8])
-def test_quantised_convolution2d_computes_real_values(
+def test_quantized_convolution2d_computes_real_values(
     run_layer: RunLayer, data_type: DataType
 ) -> None:
     zero_point = 10 if data_type is DataType.QASYMM_S8 else 130
@@ -298,7 +298,7 @@ def test_quantised_convolution2d_computes_real_values(
     assert (off > 0).mean() < 0.02, "only a tie may be rounded the other way"
 
 
-def test_quantised_convolution2d_by_hand(run_layer: RunLayer) -> None:
+def test_quantized_convolution2d_by_hand(run_layer: RunLayer) -> None:
     x_info = TensorInfo((1, 1, 1, 2), DataType.QASYMM_U8, 0.5, 128)
     w_info = TensorInfo((1, 1, 1, 2), DataType.QASYMM_U8, 0.25, 100)
     y_info = TensorInfo((1, 1, 1, 1), DataType.QASYMM_U8, 0.5, 3)
@@ -314,7 +314,7 @@ def test_quantised_convolution2d_by_hand(run_layer: RunLayer) -> None:
     assert y.item() == 12
 
 
-def test_quantised_outputs_saturate(run_layer: RunLayer) -> None:
+def test_quantized_outputs_saturate(run_layer: RunLayer) -> None:
     x_info = TensorInfo((1, 1, 1, 2), DataType.QASYMM_S8, 1.0, 0)
     w_info = TensorInfo((1, 1, 1, 1), DataType.QSYMM_S8, 1.0, 0)
     x, weights = np.array([[[[100, -100]]]], np.int8), np.array([[[[2]]]], np.int8)
@@ -370,9 +370,9 @@ def test_a_convolution_of_integers_agrees_with_onnxruntime(run_layer, onnx_run, 
     assert y.dtype == np.int32
     np.testing.assert_array_equal(y, expected)
     (y,) = run_layer("ConvolutionInteger", [x, weights, zero, weights_zero], d)
-    centred = weights.astype(np.float64) - weights_zero.reshape(-1, 1, 1, 1)
+    centered = weights.astype(np.float64) - weights_zero.reshape(-1, 1, 1, 1)
     (real,) = run_layer(
-        "Convolution2d", [x.astype(np.float64) - 9, centred],
+        "Convolution2d", [x.astype(np.float64) - 9, centered],
         Convolution2dDescriptor(pad_left=1, pad_top=2, pad_bottom=1, stride_x=2, dilation_y=2),
     )  # fmt: skip
     np.testing.assert_array_equal(y, real)

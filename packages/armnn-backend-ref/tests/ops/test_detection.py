@@ -72,7 +72,7 @@ def test_boxes_are_decoded_from_their_anchors(run_layer: RunLayer) -> None:
     encodings = np.zeros((4, 4))
     encodings[0] = [5, -10, 5 * np.log(2), 5 * np.log(4)]
     boxes, *_ = detect(run_layer, encodings)
-    # Centre (0.5 + 0.5, 0.5 - 1), height 2 and width 4.
+    # Center (0.5 + 0.5, 0.5 - 1), height 2 and width 4.
     np.testing.assert_allclose(boxes[0, 0], [0, -2.5, 2, 1.5], atol=1e-6)
 
 
@@ -102,7 +102,7 @@ def test_boxes_of_equal_score_come_in_their_order(run_layer: RunLayer) -> None:
     assert classes.tolist() == [[0, 0, 0]]
 
 
-def test_quantised_scores_are_real_values(run_layer: RunLayer) -> None:
+def test_quantized_scores_are_real_values(run_layer: RunLayer) -> None:
     d = DetectionPostProcessDescriptor(
         max_detections=1, num_classes=1, scale_x=1, scale_y=1, scale_w=1, scale_h=1
     )

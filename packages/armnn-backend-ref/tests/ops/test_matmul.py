@@ -48,7 +48,7 @@ def test_fully_connected_without_inputs_gives_the_bias(run_layer: RunLayer) -> N
     assert y.tolist() == [[1, 2]] * 3
 
 
-def test_quantised_fully_connected_by_hand(run_layer: RunLayer) -> None:
+def test_quantized_fully_connected_by_hand(run_layer: RunLayer) -> None:
     x_info = TensorInfo((1, 2), DataType.QASYMM_S8, 0.5, -10)
     w_info = TensorInfo((2, 2), DataType.QSYMM_S8, (0.5, 0.25), axis=1)
     y_info = TensorInfo((1, 2), DataType.QASYMM_S8, 0.25, 1)
@@ -148,7 +148,7 @@ def test_integers_are_multiplied_exactly(run_layer: RunLayer) -> None:
     assert product.item() == 2**62 + 4
 
 
-def test_a_quantised_product_by_hand(run_layer: RunLayer) -> None:
+def test_a_quantized_product_by_hand(run_layer: RunLayer) -> None:
     x_info = TensorInfo((1, 2), DataType.QASYMM_S8, 0.5, 1)
     y_info = TensorInfo((2, 1), DataType.QASYMM_S8, 0.25, 0)
     out_info = TensorInfo((1, 1), DataType.QASYMM_S8, 1.0, 0)

@@ -56,8 +56,8 @@ def test_batch_normalization_is_the_definition(
 def test_instance_normalization_uses_each_plane(run_layer: RunLayer, layout: DataLayout) -> None:
     x = random(0, 2, 3, 4, 5) + 7
     exact = x.astype(np.float64)
-    centred = exact - exact.mean((2, 3), keepdims=True)
-    expected = 1.5 * centred / np.sqrt(exact.var((2, 3), keepdims=True) + 0.01) - 2
+    centered = exact - exact.mean((2, 3), keepdims=True)
+    expected = 1.5 * centered / np.sqrt(exact.var((2, 3), keepdims=True) + 0.01) - 2
     d = InstanceNormalizationDescriptor(gamma=1.5, beta=-2, eps=0.01, data_layout=layout)
     (y,) = run_layer("InstanceNormalization", [laid_out(x, layout)], d)
     np.testing.assert_allclose(y, laid_out(expected, layout), rtol=1e-4, atol=1e-5)
@@ -83,7 +83,7 @@ def test_eps_is_the_least_sum_of_squares(run_layer: RunLayer) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("channel_type", NormalizationAlgorithmChannel)
 @pytest.mark.parametrize(("size", "radius"), [(1, 0), (3, 1), (4, 2), (9, 4)])
-def test_normalization_divides_by_its_neighbours(
+def test_normalization_divides_by_its_neighbors(
     run_layer: RunLayer,
     size: int,
     radius: int,
@@ -151,7 +151,7 @@ def test_softmax_of_nothing_is_nothing(run_layer: RunLayer) -> None:
 
 
 @pytest.mark.parametrize("data_type", [DataType.QASYMM_U8, DataType.QASYMM_S8])
-def test_quantised_softmax_counts_in_steps_of_its_output(
+def test_quantized_softmax_counts_in_steps_of_its_output(
     run_layer: RunLayer, data_type: DataType
 ) -> None:
     lowest = np.iinfo(data_type.numpy_dtype).min
@@ -193,7 +193,7 @@ def test_layer_normalization_broadcasts_its_factors(compute):
     assert y.tolist() == [[[10, 20]]]
 
 
-def test_a_constant_of_large_values_is_centred_exactly(compute):
+def test_a_constant_of_large_values_is_centered_exactly(compute):
     y = compute(LayerNormalizationDescriptor(), np.full((2, 8), 16777216, np.float32), None, None)
     assert not y.any()
 
@@ -217,8 +217,8 @@ def test_group_normalization_agrees_with_the_onnx_reference(compute, groups, sha
     x = rng.normal(1, 3, shape).astype(np.float32)
     gamma, beta = rng.normal(size=(2, 6)).astype(np.float32)
     grouped = x.reshape(shape[0], groups, -1).astype(np.float64)
-    centred = grouped - grouped.mean(2, keepdims=True)
-    expected = (centred / np.sqrt((centred**2).mean(2, keepdims=True) + 0.1)).reshape(shape)
+    centered = grouped - grouped.mean(2, keepdims=True)
+    expected = (centered / np.sqrt((centered**2).mean(2, keepdims=True) + 0.1)).reshape(shape)
     channel = (6, *(1,) * (len(shape) - 2))
     expected = expected * gamma.reshape(channel) + beta.reshape(channel)
     d = GroupNormalizationDescriptor(num_groups=groups, eps=0.1)
@@ -231,7 +231,7 @@ def test_group_normalization_agrees_with_the_onnx_reference(compute, groups, sha
 @pytest.mark.parametrize(
     ("data_type", "tolerance"), [(DataType.FLOAT16, 1e-3), (DataType.BFLOAT16, 1e-2)]
 )
-def test_halves_are_normalised_in_single_precision(run_layer, data_type, tolerance):
+def test_halves_are_normalized_in_single_precision(run_layer, data_type, tolerance):
     x = np.array([[300, 500, 300, 500]], data_type.numpy_dtype)  # squares overflow Float16
     (y,) = run_layer("RmsNormalization", [x, None])
     length = np.sqrt((300**2 + 500**2) / 2)
@@ -240,7 +240,7 @@ def test_halves_are_normalised_in_single_precision(run_layer, data_type, toleran
     )
 
 
-def test_quantized_values_are_normalised(run_layer):
+def test_quantized_values_are_normalized(run_layer):
     x = (np.int8([[1, 3]]), TensorInfo((1, 2), DataType.QASYMM_S8, 0.5, -1))
     result = TensorInfo((1, 2), DataType.QASYMM_S8, 0.25, 5)
     d = LayerNormalizationDescriptor(eps=0.0)

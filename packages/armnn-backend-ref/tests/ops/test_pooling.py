@@ -220,7 +220,7 @@ def test_maxima_of_integers_are_exact(run_layer: RunLayer, data_type: DataType) 
     assert y.ravel().tolist() == [limits.min, limits.max]
 
 
-def test_quantised_averages_are_those_of_real_values(run_layer: RunLayer) -> None:
+def test_quantized_averages_are_those_of_real_values(run_layer: RunLayer) -> None:
     x_info = TensorInfo((1, 1, 2, 2), DataType.QASYMM_U8, 0.5, 10)
     y_info = TensorInfo((1, 1, 1, 1), DataType.QASYMM_U8, 0.25, 0)
     x = np.array([[[[12, 14], [16, 21]]]], np.uint8)  # 1, 2, 3 and 5.5

@@ -170,7 +170,7 @@ def test_a_sequence_of_no_steps_keeps_its_states(run_layer: RunLayer) -> None:
     assert outputs.shape == (0, BATCH, UNITS)
 
 
-def test_equal_gates_are_normalised_to_their_bias(run_layer: RunLayer) -> None:
+def test_equal_gates_are_normalized_to_their_bias(run_layer: RunLayer) -> None:
     d = LstmDescriptor(activation_func=LstmActivation.TANH, layer_norm_enabled=True)
     p = {name: np.ones_like(values) for name, values in parameters(d).items()}
     ones = [np.ones((1, INPUTS), np.float32), np.ones((1, UNITS), np.float32)]
@@ -220,7 +220,7 @@ def test_q_lstm_is_lstm_on_real_values(
         stored_values(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-14)),
     ]
     reals = {name: p[name] if name.endswith("bias") else real(q[name]) for name in p}
-    if not layer_norm:  # the biases are those of the normalisation
+    if not layer_norm:  # the biases are those of the normalization
         reals |= {name: np.zeros_like(reals[name]) for name in BIAS.values() if name in reals}
     like = LstmDescriptor(
         activation_func=LstmActivation.TANH,
@@ -263,7 +263,7 @@ def test_quantized_lstm_is_lstm_on_real_values(run_layer: RunLayer) -> None:
 
 @pytest.mark.parametrize("data_type", [DataType.QASYMM_S8, DataType.QSYMM_S16])
 @pytest.mark.parametrize(("scale", "zero_point"), [(0.1, 0), (2.0**-12, 0), (0.37, 100)])
-def test_what_is_stored_is_what_quantising_keeps(
+def test_what_is_stored_is_what_quantizing_keeps(
     data_type: DataType, scale: float, zero_point: int
 ) -> None:
     x = np.random.default_rng(0).normal(0, 20, 1000).astype(np.float32)

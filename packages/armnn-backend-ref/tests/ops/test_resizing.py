@@ -35,7 +35,7 @@ def picture(*shape):
 
 ONNX_MODES = {
     "corners": ({"align_corners": True}, {"coordinate_transformation_mode": "align_corners"}),
-    "centres": ({"half_pixel_centers": True}, {"coordinate_transformation_mode": "half_pixel"}),
+    "centers": ({"half_pixel_centers": True}, {"coordinate_transformation_mode": "half_pixel"}),
     "edges": ({}, {"coordinate_transformation_mode": "asymmetric"}),
 }
 
@@ -57,7 +57,7 @@ def test_bilinear_agrees_with_onnxruntime(compute, onnx_run, mode, size):
 
 @pytest.mark.parametrize("layout", [NCHW, NHWC])
 def test_rows_are_blended_after_columns_as_arm_nn_rounds(compute, layout):
-    """The order decides ties of quantised pictures, so compare bits."""
+    """The order decides ties of quantized pictures, so compare bits."""
     x = picture(3, 4)
     ys, xs = (np.arange(n, dtype=np.float32) * np.float32(s) for n, s in ((5, 3 / 5), (7, 4 / 7)))
     down, right = (ys - np.floor(ys))[:, None], xs - np.floor(xs)
@@ -149,7 +149,7 @@ def test_a_batch_of_no_pictures_stays_empty(compute):
     assert compute(descriptor(2, 2, BILINEAR), picture(0, 3, 4, 4)).shape == (0, 3, 2, 2)
 
 
-def test_nan_and_infinity_reach_only_their_neighbours(compute):
+def test_nan_and_infinity_reach_only_their_neighbors(compute):
     x = np.float32([math.nan, 1, 2, math.inf]).reshape(1, 1, 1, 4)
     y = compute(descriptor(1, 8, BILINEAR), x).ravel()
     np.testing.assert_array_equal(np.isfinite(y), [0, 0, 1, 1, 1, 0, 0, 0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shapes, infos, tensors, constants, quantised values, and the marks of ownership."""
+"""Shapes, infos, tensors, constants, quantized values, and the marks of ownership."""
 
 from __future__ import annotations
 

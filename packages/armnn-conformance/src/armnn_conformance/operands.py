@@ -56,9 +56,9 @@ class CaseTensor:
     """One input of a conformance case.
 
     Attributes:
-        info: Shape, data type and quantisation.
+        info: Shape, data type and quantization.
         stored: What the tensor stores.
-        real: The exact real values: float64 for floats and quantised types, else the
+        real: The exact real values: float64 for floats and quantized types, else the
             stored integers or Booleans. Oracles compute from it.
         constant: Whether the value is known when the network is prepared.
     """
@@ -82,7 +82,7 @@ def tensor(
     Args:
         data_type: What it is stored as.
         reals: The values; rounded to what can be stored.
-        info: The quantisation, if it shall not be fitted to the values; its shape is not looked at.
+        info: The quantization, if it shall not be fitted to the values; its shape is not looked at.
         axis: Fits one scale per index of this axis (symmetric types only).
         constant: Whether the value is known when the network is prepared.
     """
@@ -219,7 +219,7 @@ def bias_tensor(
 ) -> CaseTensor:
     """Return a bias that goes with data and weights.
 
-    For quantised data it is Signed32 in steps of the data's scale times the weights' (one per
+    For quantized data it is Signed32 in steps of the data's scale times the weights' (one per
     output channel if those are per axis); otherwise it has the data's type.
     """
     values = np.asarray(reals, np.float64)
@@ -231,10 +231,10 @@ def bias_tensor(
 
 
 def fitted(data_type: DataType, reals: ArrayLike, *, axis: int | None = None) -> TensorInfo:
-    """Return an info whose quantisation spans ``reals`` and zero.
+    """Return an info whose quantization spans ``reals`` and zero.
 
     Args:
-        data_type: Any; types that are not quantised need no fitting.
+        data_type: Any; types that are not quantized need no fitting.
         reals: The values; NaN and infinity are not looked at.
         axis: For one scale per index of this axis; the zero points are then 0.
     """

@@ -85,7 +85,7 @@ _ANSWERS = ("supported", "not supported", "failed")
 _COMPUTED = [each for each in DataType if not each.is_storage_only]
 _GROUPS = {
     "floats": [each for each in _COMPUTED if each.is_float],
-    "quantised": [each for each in _COMPUTED if each.is_quantized],
+    "quantized": [each for each in _COMPUTED if each.is_quantized],
     "signed": [each for each in _COMPUTED if each.arm_name.startswith("Signed")],
     "unsigned": [each for each in _COMPUTED if each.arm_name.startswith("Unsigned")],
     "packed": [each for each in DataType if each.is_storage_only],

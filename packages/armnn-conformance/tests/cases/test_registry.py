@@ -47,7 +47,7 @@ def test_an_input_that_the_layer_lacks_is_an_error() -> None:
         case(FLOAT32, "wrong", PreluDescriptor(), {"beta": x}, x.real)
 
 
-def test_the_quantisation_of_an_output_fits_what_is_expected() -> None:
+def test_the_quantization_of_an_output_fits_what_is_expected() -> None:
     x = values(QASYMM_U8, (2,))
     made = case(QASYMM_U8, "fitted", SoftmaxDescriptor(), [x], np.array([0.0, 1.0]))
     assert made.outputs[0].scale == np.float32(1 / 255)

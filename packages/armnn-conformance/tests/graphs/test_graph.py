@@ -39,7 +39,7 @@ def test_an_error_does_not_grow_where_the_function_is_flat() -> None:
     assert y.error < 1e-4
 
 
-def test_a_quantised_value_is_off_by_its_steps() -> None:
+def test_a_quantized_value_is_off_by_its_steps() -> None:
     x = Draw(DataType.QASYMM_S8, [3]).input((4, 4))
     (y,) = computed(np.abs, (x,), [DataType.QASYMM_S8])
     assert y.error == pytest.approx(1.5 * y.info.scale)

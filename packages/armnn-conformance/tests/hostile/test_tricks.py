@@ -35,7 +35,7 @@ def test_the_sample_survives_all_tricks_but_stores_nothing(build: Build) -> None
             play(library, trick)
     with pytest.raises(NotSupportedError, match="does not state ReleasesConstants"):
         play(library, FREES_DROPPED)
-    with pytest.raises(NotSupportedError, match="does not serialise programs"):
+    with pytest.raises(NotSupportedError, match="does not serialize programs"):
         play(library, "stores programs")
 
 
@@ -90,13 +90,13 @@ DEFECTS = {
         "(char *)tensor->data",
         "after compile|execute wrote around",
     ),
-    "nodes are taken for neighbours": (
+    "nodes are taken for neighbors": (
         STRIDES,
         "ARMNN_AT(const armnn_node, graph->nodes, graph->node_stride, index)",
         "&graph->nodes[index]",
         r"query answers \[True, .*False.*\] if its arrays have larger strides",
     ),
-    "answers are taken for neighbours": (
+    "answers are taken for neighbors": (
         STRIDES,
         "ARMNN_AT(armnn_support, supports, stride, i);",
         "&supports[i];\n    (void)stride;",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An inference runtime whose backends are pip packages.
 
-A model is parsed, optimised, split over the backends that you prefer, and run::
+A model is parsed, optimized, split over the backends that you prefer, and run::
 
     import armnn
 

@@ -65,7 +65,7 @@ _STAGES: Final = {
     "apply shapes": "infer",
     "rewrite": "passes",
     "resolve operators": "passes",
-    "specialise": "passes",
+    "specialize": "passes",
     "choose backends": "assign",
     "assign backends": "assign",
     "place tensors": "assign",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Numbers that record how they follow from input shapes.
 
-A network is specialised once with such numbers as dimensions. Arithmetic on them is recorded, and
+A network is specialized once with such numbers as dimensions. Arithmetic on them is recorded, and
 so is each decision that depends on one. For other inputs the recorded arithmetic is computed again:
 if each decision falls as before, so does all that depends on these numbers alone, and the results
 are the other numbers.

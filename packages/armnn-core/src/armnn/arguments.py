@@ -283,13 +283,13 @@ def conversion(
 ) -> str:
     """Return the conversion of an array to a type.
 
-    Bits of a narrow float often come as integers. Real numbers for a quantised tensor are no
+    Bits of a narrow float often come as integers. Real numbers for a quantized tensor are no
     numbers of steps, so that a cast would change what they mean.
 
     Args:
         given: The type that it has.
         expected: The type that it should have.
-        is_quantized: Whether the tensor is quantised.
+        is_quantized: Whether the tensor is quantized.
         source: The object of another library that the array is the memory of, if it is one.
     """
     if is_quantized and given.kind not in "biu":

@@ -126,7 +126,7 @@ class UnimplementedError(BackendError, NotImplementedError):
 
 
 class IncompatibleBlobError(BackendError):
-    """A serialised program cannot be read by this backend."""
+    """A serialized program cannot be read by this backend."""
 
 
 class OptimizationError(ArmnnError, RuntimeError):

@@ -130,7 +130,7 @@ class Scan:
     """What one pass over the installed distributions found.
 
     Attributes:
-        entries: In the order of the normalised distribution names, then of the entries' names.
+        entries: In the order of the normalized distribution names, then of the entries' names.
         locations: Every folder that holds metadata, with the number of distributions in it.
         unreadable: The distributions whose entry points cannot be read, each with the reason.
     """

@@ -31,13 +31,13 @@ def quantize(values: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
 
     Args:
         values: Real values of the shape of ``info``, any float type.
-        info: The quantised type, with its scales.
+        info: The quantized type, with its scales.
 
     Returns:
         An array of the storage type of ``info``.
 
     Raises:
-        InvalidArgumentError: ``info`` is not quantised or has no scale, or the values are no
+        InvalidArgumentError: ``info`` is not quantized or has no scale, or the values are no
             numbers or not of its shape.
     """
     scales, zero_points = quantization_arrays(info)
@@ -58,10 +58,10 @@ def dequantize(stored: NDArray[Any], info: TensorInfo) -> NDArray[np.float32]:
 
     Args:
         stored: Stored values of the shape of ``info``.
-        info: The quantised type, with its scales.
+        info: The quantized type, with its scales.
 
     Raises:
-        InvalidArgumentError: ``info`` is not quantised or has no scale, or the values are no
+        InvalidArgumentError: ``info`` is not quantized or has no scale, or the values are no
             numbers or not of its shape.
     """
     scales, zero_points = quantization_arrays(info)
@@ -102,9 +102,9 @@ def quantization_arrays(info: TensorInfo) -> tuple[NDArray[np.float32], NDArray[
     """Return scales and zero points that broadcast against the tensor.
 
     Raises:
-        InvalidArgumentError: ``info`` is not quantised or has no scale.
+        InvalidArgumentError: ``info`` is not quantized or has no scale.
     """
-    instance(info, TensorInfo, "the info of quantised values")
+    instance(info, TensorInfo, "the info of quantized values")
     if not info.is_quantized or not info.scales:
         raise InvalidArgumentError(f"{info} has no scale: give it one to tell its real values")
     scales = np.array(info.scales, np.float32)
@@ -112,7 +112,7 @@ def quantization_arrays(info: TensorInfo) -> tuple[NDArray[np.float32], NDArray[
     if info.axis is None:
         return scales.reshape(()), zero_points.reshape(())
     if info.rank is None:
-        raise InvalidArgumentError(f"{info} needs a known rank for its quantisation axis")
+        raise InvalidArgumentError(f"{info} needs a known rank for its quantization axis")
     shape = [1] * info.rank
     shape[info.axis] = len(info.scales)
     return scales.reshape(shape), zero_points.reshape(shape)

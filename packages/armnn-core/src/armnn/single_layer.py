@@ -12,7 +12,7 @@ from armnn.graph.layer import make_outputs
 from armnn.layers import Descriptor, LayerSpec
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
 from armnn.optimizer.layouts import order_to, transposed, twin_of
-from armnn.optimizer.shapes.specialise import fill_descriptor, state_target_shape, update_outputs
+from armnn.optimizer.shapes.specialize import fill_descriptor, state_target_shape, update_outputs
 from armnn.types import DataLayout
 
 

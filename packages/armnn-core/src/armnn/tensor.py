@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A tensor's description: shape, data type and quantisation, no data."""
+"""A tensor's description: shape, data type and quantization, no data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """Shape, data type and quantisation of a tensor.
+    """Shape, data type and quantization of a tensor.
 
     Counterpart of Arm NN's ``TensorInfo``.
 
@@ -46,12 +46,12 @@ class TensorInfo:
         shape: One dimension per axis, rank 0 to 8; ``None`` where not even the rank is known.
         data_type: What one element is. Its name, its number, or a type of NumPy's is accepted:
             "QAsymmU8", "float32", ``np.float32``; of the latter the plain type.
-        scales: Empty (not quantised, or not known yet), one scale, or one per index of ``axis``.
+        scales: Empty (not quantized, or not known yet), one scale, or one per index of ``axis``.
             A single number is accepted.
         zero_points: The stored values that mean zero: one, or one per scale. A single number is
             accepted; the default is zero. As in Arm NN they need not be values that the type can
             store, and a type that is called symmetric may have another one than zero.
-        axis: The axis of per-axis quantisation, counted from the front; ``None`` if per tensor.
+        axis: The axis of per-axis quantization, counted from the front; ``None`` if per tensor.
 
     Raises:
         InvalidArgumentError: A field is of another kind, or they do not agree with each other.
@@ -76,7 +76,7 @@ class TensorInfo:
         assign(self, "data_type", DataType.of(data_type, "the data type of a tensor"))
         assign(self, "scales", _numbers(scales, real, "the scale", "scales"))
         assign(self, "zero_points", _numbers(zero_points, integer, "the zero point", "zero points"))
-        assign(self, "axis", None if axis is None else integer(axis, "the quantisation axis"))
+        assign(self, "axis", None if axis is None else integer(axis, "the quantization axis"))
         if self.scales and not self.zero_points:
             assign(self, "zero_points", (0,) * len(self.scales))
         _check_quantization(self)
@@ -132,13 +132,13 @@ class TensorInfo:
 
     @property
     def scale(self) -> float:
-        """The one scale of per-tensor quantisation."""
+        """The one scale of per-tensor quantization."""
         self._require_per_tensor("scale")
         return self.scales[0]
 
     @property
     def zero_point(self) -> int:
-        """The one zero point of per-tensor quantisation."""
+        """The one zero point of per-tensor quantization."""
         self._require_per_tensor("zero point")
         return self.zero_points[0]
 
@@ -146,14 +146,14 @@ class TensorInfo:
         if self.axis is not None or len(self.scales) != 1:
             raise InvalidArgumentError(
                 f"{self} has no single {what}: got {len(self.scales)} of them, expected per-tensor "
-                "quantisation"
+                "quantization"
             )
 
     def with_shape(self, shape: Iterable[Dimension] | None) -> TensorInfo:
         """Return this info with another shape.
 
         Raises:
-            InvalidArgumentError: It is no shape, or does not have the axis of the quantisation.
+            InvalidArgumentError: It is no shape, or does not have the axis of the quantization.
         """
         if shape is self.shape:
             return self
@@ -171,11 +171,11 @@ class TensorInfo:
         return made
 
     def with_data_type(self, data_type: DataTypeLike) -> TensorInfo:
-        """Return this info with another, not quantised, data type."""
+        """Return this info with another, not quantized, data type."""
         return TensorInfo(self.shape, data_type)
 
     def with_quantization_of(self, other: TensorInfo) -> TensorInfo:
-        """Return this shape with ``other``'s data type and quantisation."""
+        """Return this shape with ``other``'s data type and quantization."""
         return replace_shape(instance(other, TensorInfo, "the other info"), self.shape)
 
     def is_type_space_match(self, other: TensorInfo) -> bool:
@@ -243,7 +243,7 @@ def completed_shape(inferred: Shape | None, declared: Shape | None) -> Shape | N
 
 
 def info_of(array: NDArray[Any]) -> TensorInfo:
-    """Return the info of an array of plain, unquantised values.
+    """Return the info of an array of plain, unquantized values.
 
     Raises:
         InvalidArgumentError: It is no array, or no data type is stored like its elements.
@@ -328,7 +328,7 @@ def _check_quantization(info: TensorInfo) -> None:
         if info.scales or info.zero_points or info.axis is not None:
             raise InvalidArgumentError(
                 f"{info.data_type.arm_name} takes no scale, zero point or axis: choose one of the "
-                "quantised data types"
+                "quantized data types"
             )
         return
     # The sum says it of nearly all, and of thousands at once; what is not finite spoils it.
@@ -365,7 +365,7 @@ def _check_axis(info: TensorInfo) -> None:
         return
     if not 0 <= info.axis < len(info.shape):
         raise InvalidArgumentError(
-            f"the quantisation axis {info.axis} is not an axis of {format_shape(info.shape)}"
+            f"the quantization axis {info.axis} is not an axis of {format_shape(info.shape)}"
         )
     size = info.shape[info.axis]
     if isinstance(size, int) and len(info.scales) not in (0, size):

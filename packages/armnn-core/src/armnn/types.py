@@ -174,7 +174,7 @@ class DataType(ArmnnEnum):
 
     @property
     def is_integer(self) -> bool:
-        """Whether an element is an integer, neither quantised nor Boolean."""
+        """Whether an element is an integer, neither quantized nor Boolean."""
         return not (self.is_float or self.is_quantized or self is DataType.BOOLEAN)
 
     @property
@@ -184,7 +184,7 @@ class DataType(ArmnnEnum):
 
     @classmethod
     def from_numpy(cls, dtype: DTypeLike) -> DataType:
-        """Return a NumPy type's plain, never quantised, data type.
+        """Return a NumPy type's plain, never quantized, data type.
 
         Raises:
             UnknownNameError: No data type is stored like that; it is a KeyError.
@@ -247,7 +247,7 @@ def _numpy_dtype(data_type: DataType) -> np.dtype[Any]:
 
 
 class QuantizedArithmetic(ArmnnEnum):
-    """The rounding of quantised layers.
+    """The rounding of quantized layers.
 
     A backend that ignores it says so. ``REAL`` decodes, computes and encodes, as Arm NN's reference
     does. ``INTEGER`` uses whole numbers and fixed-point factors, as TensorFlow Lite's does.
@@ -455,7 +455,7 @@ class PaddingMode(ArmnnEnum):
 
 
 class NormalizationAlgorithmChannel(ArmnnEnum):
-    """Along which axis a Normalization layer looks for neighbours."""
+    """Along which axis a Normalization layer looks for neighbors."""
 
     ACROSS = 0, "Across"
     WITHIN = 1, "Within"

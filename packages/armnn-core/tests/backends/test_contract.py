@@ -74,7 +74,7 @@ def test_the_page_lists_what_a_version_added(minor: int) -> None:
     assert missing == [], f"docs/backend-api.md does not list them in the row {minor}"
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = "red"
 
 
@@ -100,7 +100,7 @@ class Shape(ABC):
         return cls()
 
     @property
-    def centre(self) -> Point:
+    def center(self) -> Point:
         return Point(0)
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class Shape(ABC):
 @pytest.mark.parametrize(
     ("found", "row"),
     [
-        (Colour, {"kind": "enumeration", "bases": ["Enum"], "members": {"RED": "red"}}),
+        (Color, {"kind": "enumeration", "bases": ["Enum"], "members": {"RED": "red"}}),
         (Point, {
             "kind": "dataclass", "bases": ["object"], "frozen": True,
             "fields": ["x: int", "y: int = 2", "_hidden: int = 3", "tags: Mapping[str, int] = {}"],
@@ -125,7 +125,7 @@ class Shape(ABC):
             "methods": {
                 "area": "abstract (self, *, scale: float = 1.0) -> float",
                 "unit": "classmethod (cls) -> Shape",
-                "centre": "property -> Point",
+                "center": "property -> Point",
                 "__len__": "(self) -> int",
             },
         }),
@@ -172,8 +172,8 @@ def test_a_released_contract_is_never_written_again(tmp_path: Path) -> None:
 def the_contract(**changes: dict[str, Any]) -> dict[str, Any]:
     point = {"kind": "dataclass", "frozen": True, "fields": ["x: int", "y: int = 2"]}
     plan = {"kind": "class", "bases": ["ABC"], "methods": {"run": "(self, x: int) -> int"}}
-    colour = {"kind": "enumeration", "members": {"RED": 1}}
-    rows = {"Point": point, "Plan": plan, "Colour": colour}
+    color = {"kind": "enumeration", "members": {"RED": 1}}
+    rows = {"Point": point, "Plan": plan, "Color": color}
     return {name: {**row, **changes.get(name, {})} for name, row in rows.items()}
 
 
@@ -182,7 +182,7 @@ def the_contract(**changes: dict[str, Any]) -> dict[str, Any]:
     [
         {"Point": {"fields": ["x: int", "y: int = 2", "z: int = 3"]}},
         {"Plan": {"methods": {"run": "(self, x: int, y: int = 1) -> int", "stop": "(self)"}}},
-        {"Colour": {"members": {"RED": 1, "BLUE": 2}}},
+        {"Color": {"members": {"RED": 1, "BLUE": 2}}},
     ],
 )
 def test_a_minor_version_adds(changes: Any) -> None:
@@ -208,7 +208,7 @@ def test_a_minor_version_adds(changes: Any) -> None:
             {"Plan": {"methods": {"run": "(self, x: int) -> int", "go": "abstract (self)"}}},
             "has the new abstract method 'go', which older backends lack",
         ),
-        ({"Colour": {"members": {"RED": 2}}}, "has 'RED' as 2, it was 1"),
+        ({"Color": {"members": {"RED": 2}}}, "has 'RED' as 2, it was 1"),
     ],
 )
 def test_a_minor_version_takes_nothing_away(changes: Any, problem: str) -> None:

@@ -110,7 +110,7 @@ def test_shapes_that_do_not_fit_name_the_layer() -> None:
         network.add_prelu(x, alpha, name="p")
 
 
-def test_the_caller_may_say_type_quantisation_or_shape_of_an_output() -> None:
+def test_the_caller_may_say_type_quantization_or_shape_of_an_output() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((None, 3)))
     assert network.add_activation(x, output=DataType.FLOAT16).info == TensorInfo(

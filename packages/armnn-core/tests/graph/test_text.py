@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Printed networks: parsed, optimised and loaded ones."""
+"""Printed networks: parsed, optimized and loaded ones."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_an_input_after_an_absent_one_has_its_slot() -> None:
     assert "  norm: LayerNormalization(x, beta=offset) -> Float32[2,4]" in str(network).splitlines()
 
 
-def test_an_optimised_and_a_loaded_network_show_their_backends(runtime: Runtime) -> None:
+def test_an_optimized_and_a_loaded_network_show_their_backends(runtime: Runtime) -> None:
     optimized = runtime.optimize(sum_network(2), backends=["Adder", "Rest"])
     body = [
         "inputs:",

@@ -27,7 +27,7 @@ def test_images_keep_their_shape(infer, name):
         ((2, None, 4, 5), DataLayout.NCHW, 9),
     ],
 )
-def test_batches_are_normalised_per_channel(infer, shape, layout, channels):
+def test_batches_are_normalized_per_channel(infer, shape, layout, channels):
     operands = [shape, *[(channels,)] * 4]
     assert infer("BatchNormalization", operands, data_layout=layout)[0].shape == shape
 

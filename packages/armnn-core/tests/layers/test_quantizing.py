@@ -10,15 +10,15 @@ from armnn.types import DataType
 QUANTIZED = TensorInfo(("n", 3), DataType.QASYMM_U8, 0.5, 7)
 
 
-def test_quantised_values_get_the_scale_that_was_said(infer):
+def test_quantized_values_get_the_scale_that_was_said(infer):
     assert infer("Quantize", [("n", 3)], [QUANTIZED]) == (QUANTIZED,)
 
 
-def test_values_are_quantised_to_8_bits_by_default(infer):
+def test_values_are_quantized_to_8_bits_by_default(infer):
     assert infer("Quantize", [(2,)]) == (TensorInfo((2,), DataType.QASYMM_U8),)
 
 
-def test_values_cannot_be_quantised_to_a_plain_type(infer):
+def test_values_cannot_be_quantized_to_a_plain_type(infer):
     with pytest.raises(ShapeError, match="cannot be Float32: expected one of QAsymmU8, QAsymmS8"):
         infer("Quantize", [(2,)], [DataType.FLOAT32])
 
@@ -44,7 +44,7 @@ def test_conversions_change_the_type(infer, name, given, made):
     assert infer(name, [TensorInfo((), given)]) == (TensorInfo((), made),)
 
 
-def test_fake_quantisation_changes_no_type(infer):
+def test_fake_quantization_changes_no_type(infer):
     assert infer("FakeQuantization", [("n",)]) == (TensorInfo(("n",)),)
 
 

@@ -75,7 +75,7 @@ def test_states_have_the_types_of_the_step_before(infer):
     assert infer("QLstm", operands, projection_enabled=True) == (state, cell, state)
 
 
-def test_the_oldest_quantised_cell_has_two_outputs(infer):
+def test_the_oldest_quantized_cell_has_two_outputs(infer):
     gates = ("input", *GATES)
     operands = {
         "input": TensorInfo((N, I), DataType.QASYMM_U8, 0.1, 128),

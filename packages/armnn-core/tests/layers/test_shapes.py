@@ -128,7 +128,7 @@ def test_what_cannot_be_left_is_refused(dims: Shape, others: Shape, message: str
     ("number", "divisor", "expected"),
     [(6, 3, True), (7, 3, False), (0, 3, True), (0, 0, True), (3, 0, False), ("n", 0, True)],
 )
-def test_multiples_are_recognised(number: Dimension, divisor: Dimension, expected: bool) -> None:
+def test_multiples_are_recognized(number: Dimension, divisor: Dimension, expected: bool) -> None:
     assert is_multiple(number, divisor) is expected
 
 

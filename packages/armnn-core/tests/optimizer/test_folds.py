@@ -64,7 +64,7 @@ class NoStored(Asked):
         return super()._answer(layer) if stored else SUPPORTED
 
 
-def quantised_relus(*names: str) -> Network:
+def quantized_relus(*names: str) -> Network:
     network = Network("relus")
     value = network.add_input("x", STORED)
     for name in names:
@@ -83,13 +83,13 @@ def quantised_relus(*names: str) -> Network:
         ("b", [["a", "b", "c"], ["b"], ["a", "b/real", "b", "b/stored", "c"]]),
     ],
 )
-def test_a_quantised_network_is_asked_about_at_once(refused, queries, participants) -> None:
+def test_a_quantized_network_is_asked_about_at_once(refused, queries, participants) -> None:
     class Backend(NoStored):
         def __init__(self) -> None:
             super().__init__(**{refused: "of floats only"})
 
     parties = participants(Backend)
-    optimized = OptimizedNetwork(quantised_relus("a", "b", "c"), parties, OptimizerOptions())
+    optimized = OptimizedNetwork(quantized_relus("a", "b", "c"), parties, OptimizerOptions())
     (backend,) = [candidate.backend for candidate in parties.candidates]
     assert (backend.queries, backend.questions) == (queries, [])
     assert [row.layer for row in optimized.report] == queries[-1]
@@ -102,7 +102,7 @@ def test_a_stored_layer_that_was_there_before_makes_it_ask_about_all(participant
         def __init__(self) -> None:
             super().__init__(sum="no sums")
 
-    network = quantised_relus("a", "b")
+    network = quantized_relus("a", "b")
     last = network.find("b/stored").output
     total = network.add_addition(last, last, name="sum", output=STORED)
     network.replace_inputs(network.outputs[0], [total])
@@ -126,5 +126,5 @@ def test_unknown_shapes_are_asked_about_before_and_for_each_set_of_shapes(partic
     (backend,) = [candidate.backend for candidate in parties.candidates]
     assert backend.queries == [["a"]]
     for size in (2, 3):
-        optimized.specialise({"x": (size,)}, {})
+        optimized.specialize({"x": (size,)}, {})
     assert backend.queries == [["a"]] * 3

@@ -72,7 +72,7 @@ def test_a_network_of_known_shapes_is_rewritten_once(make_backend, participants)
             optimized = OptimizedNetwork(
                 network, participants(make_backend("B")), OptimizerOptions()
             )
-            made = optimized.specialise({"x": (2, 3)}, {}).network
+            made = optimized.specialize({"x": (2, 3)}, {}).network
         finally:
             pass_control.reset(token)
         (last,) = (layer for layer in made.layers if layer.type == "Reshape")

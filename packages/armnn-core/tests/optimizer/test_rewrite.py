@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The passes together: quantised weights used or dequantised."""
+"""The passes together: quantized weights used or dequantized."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def evaluate(layer: Layer, _spare: object = None) -> list[np.ndarray] | None:
 
 
 @pytest.mark.parametrize("is_taken", [True, False])
-def test_weights_are_dequantised_only_if_nobody_takes_them(is_taken) -> None:
+def test_weights_are_dequantized_only_if_nobody_takes_them(is_taken) -> None:
     network = Network()
     info = TensorInfo((2, 3), DataType.QASYMM_S8, 0.5, 1)
     x = network.add_dequantize(network.add_input("x", info))

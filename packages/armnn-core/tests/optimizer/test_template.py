@@ -70,16 +70,16 @@ def further(meanings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def derived(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the labels of specialisations made from others."""
+    """Return the labels of specializations made from others."""
     labels: list[str] = []
-    plain = Template.specialise
+    plain = Template.specialize
 
-    def specialise(self: Template, shapes: Any, label: Callable[[], str]) -> Any:
+    def specialize(self: Template, shapes: Any, label: Callable[[], str]) -> Any:
         made = plain(self, shapes, label)
         labels.extend([] if made is None else [label()])
         return made
 
-    monkeypatch.setattr(Template, "specialise", specialise)
+    monkeypatch.setattr(Template, "specialize", specialize)
     return labels
 
 
@@ -114,7 +114,7 @@ def test_rows_of_the_report_are_those_of_a_fresh_preparation(
     network.add_output("y", network.add_convolution2d(x, weights, data_layout="NHWC"))
 
     def rows(optimized: OptimizedNetwork, size: int) -> list[dict[str, Any]]:
-        return [row.as_dict() for row in optimized.specialise({"x": (size, 5, 5, 2)}, {}).report]
+        return [row.as_dict() for row in optimized.specialize({"x": (size, 5, 5, 2)}, {}).report]
 
     def prepared() -> OptimizedNetwork:
         return OptimizedNetwork(network, participants(kind), OptimizerOptions())

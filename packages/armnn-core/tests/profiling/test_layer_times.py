@@ -125,7 +125,7 @@ def test_without_kernels_a_run_without_profile_changes_no_time() -> None:
     assert times["part"].share == 0.75
 
 
-def test_a_layer_of_several_specialisations_is_counted_once() -> None:
+def test_a_layer_of_several_specializations_is_counted_once() -> None:
     twice = Report((*REPORT.rows, REPORT.rows[1]))
     conv = next(time for time in layer_times(ONE_RUN, twice) if time.layer == "conv")
     assert conv.multiply_adds == 6_000_000

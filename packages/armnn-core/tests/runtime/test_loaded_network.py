@@ -385,9 +385,9 @@ def test_an_array_of_bits_is_viewed_rather_than_converted(
         Network().add_constant(np.zeros(2, dtype), TensorInfo((2,), data_type))
 
 
-def test_real_numbers_for_a_quantised_tensor_are_never_told_to_be_cast(runtime) -> None:
+def test_real_numbers_for_a_quantized_tensor_are_never_told_to_be_cast(runtime) -> None:
     info = TensorInfo((3,), "QAsymmS8", scales=(0.5,), zero_points=(-3,))
-    network = Network("quantised")
+    network = Network("quantized")
     network.add_output("y", network.add_input("x", info))
     given, stored = np.float32([0, 0.5, -1]), np.int8([-3, -2, -5])
     with pytest.raises(InvalidArgumentError, match=r"with quantize=True to give and get") as at:

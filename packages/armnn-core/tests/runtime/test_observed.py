@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_made_is_refused(runtime, tmp_path: Path) -> Non
         runtime.load_model(block(), ["Fake"], debug_to_file=str(tmp_path / "file"))
 
 
-def test_quantised_tensors_are_described_by_their_scales(runtime, tmp_path: Path) -> None:
+def test_quantized_tensors_are_described_by_their_scales(runtime, tmp_path: Path) -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((2,), DataType.QASYMM_U8, 0.5, 10))
     network.add_output("y", network.add_reshape(x, target_shape=(1, 2)))

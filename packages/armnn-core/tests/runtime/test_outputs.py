@@ -88,7 +88,7 @@ def test_outputs_may_be_strided_and_interleaved(model) -> None:
     np.testing.assert_array_equal(both, np.stack([2 * X, 3 * X], axis=-1))
 
 
-def test_real_values_are_written_where_the_network_quantises(make_backend, make_runtime) -> None:
+def test_real_values_are_written_where_the_network_quantizes(make_backend, make_runtime) -> None:
     network = Network("negated")
     info = TensorInfo((3,), "QAsymmS8", scales=(0.5,), zero_points=(-2,))
     x = network.add_input("x", info)

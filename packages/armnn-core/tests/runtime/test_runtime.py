@@ -321,7 +321,7 @@ def test_phases_layers_and_runs_are_recorded(make_backend, make_runtime) -> None
         "validate",
         "infer shapes",
         "rewrite",
-        "specialise",
+        "specialize",
         "rewrite",
         "assign backends",
         "optimize subgraphs",

@@ -57,7 +57,7 @@ def read_info(table: FlatTable) -> TensorInfo:
 
 
 def read_plain_info(table: FlatTable) -> TensorInfo:
-    """Return a stored tensor info without its quantisation.
+    """Return a stored tensor info without its quantization.
 
     Raises:
         RefusedError: Networks have no such data type.
@@ -117,7 +117,7 @@ def info_record(info: TensorInfo, version: str, scales: TensorInfo | None = None
     Args:
         info: The info.
         version: The Arm NN that has to read it.
-        scales: The quantisation to store with a type that has none here, as Arm NN's biases have.
+        scales: The quantization to store with a type that has none here, as Arm NN's biases have.
     """
     source = info if scales is None else scales
     fields: dict[str, Any] = {

@@ -137,7 +137,7 @@ class _Writing:
     def _constants(self, order: Sequence[Layer]) -> dict[Layer, list[TensorInfo | None]]:
         """Return the Constant layers that are read, with scales.
 
-        One that is the bias of several layers is written once for each quantisation.
+        One that is the bias of several layers is written once for each quantization.
         """
         uses: dict[Layer, dict[TensorInfo | None, None]] = {}
         for layer, plan in self._plans.items():

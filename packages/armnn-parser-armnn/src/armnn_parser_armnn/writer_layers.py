@@ -45,7 +45,7 @@ class Plan:
         values: Its parameters, by the names of the format's fields.
         inputs: What is connected with it.
         members: The constants that it keeps.
-        scales: The quantisation that an input's info gets in the file, by slot.
+        scales: The quantization that an input's info gets in the file, by slot.
         extra_allowed: Its parameters that need no place in the format.
     """
 
@@ -370,7 +370,7 @@ def _reduced(plan: Plan) -> None:
         del plan.values["reduce_operation"]
 
 
-def _normalised_axis(plan: Plan) -> None:
+def _normalized_axis(plan: Plan) -> None:
     plan.values["axis"] = plan.axis("axis")
 
 
@@ -382,7 +382,7 @@ def _softmax(plan: Plan) -> None:
 
 
 def _pad(plan: Plan) -> None:
-    """Store padding like Arm NN: if quantised, a stored value."""
+    """Store padding like Arm NN: if quantized, a stored value."""
     info = plan.inputs[0].info
     if not plan.values["pad_list"]:
         raise RefusedError("its pad_list is empty, which Arm NN cannot read")
@@ -435,7 +435,7 @@ def _stand_in(plan: Plan) -> None:
 PLANNERS: Final[dict[str, Callable[[Plan], None]]] = {
     "Activation": _activation,
     "BatchNormalization": _with_members,
-    "ChannelShuffle": _normalised_axis,
+    "ChannelShuffle": _normalized_axis,
     "Concat": _concat,
     "Constant": _constant,
     "Convolution2d": _weighted,
@@ -445,7 +445,7 @@ PLANNERS: Final[dict[str, Callable[[Plan], None]]] = {
     "ElementwiseBinary": _binary,
     "FullyConnected": _weighted,
     "ElementwiseUnary": _unary,
-    "Gather": _normalised_axis,
+    "Gather": _normalized_axis,
     "Mean": _reduced,
     "Pad": _pad,
     "Reduce": _reduced,

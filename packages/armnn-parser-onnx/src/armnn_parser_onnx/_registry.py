@@ -34,7 +34,7 @@ class Converter:
         since: The first opset of ONNX's own domain that it holds for.
         convert: Does it.
         moves_data: Whether the operator only moves elements, or asks which is the largest, so that
-            it may be given quantised ones, which keep their scale.
+            it may be given quantized ones, which keep their scale.
     """
 
     since: int

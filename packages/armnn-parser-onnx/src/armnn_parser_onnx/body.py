@@ -28,7 +28,7 @@ class Body:
         inputs: What it is given, in order.
         outputs: What it makes, in order.
         nodes: Those that an output depends on, in the order of the file.
-        arrays: The data of its initialisers and of its constant nodes, by name.
+        arrays: The data of its initializers and of its constant nodes, by name.
         bodies: The graphs in attributes of its own nodes.
         captures: The names that it reads and does not make: values of the graphs around it.
 
@@ -38,7 +38,7 @@ class Body:
 
     def __init__(self, proto: Graph, external_data: ExternalData) -> None:
         if proto.sparse_initializer:
-            raise ParseError(f"the graph {proto.name!r} has sparse initialisers: store them dense")
+            raise ParseError(f"the graph {proto.name!r} has sparse initializers: store them dense")
         self.name = proto.name
         self.inputs: tuple[ValueInfo, ...] = tuple(proto.input)
         self.outputs: tuple[ValueInfo, ...] = tuple(proto.output)

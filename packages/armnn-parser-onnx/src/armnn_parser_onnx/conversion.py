@@ -266,7 +266,7 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
     def _operation(self, proto: messages.Node, schema: Schema) -> tuple[Operation, list[Value]]:
         """Return a node in conversion and the values it reads.
 
-        Initialisers are none of them yet.
+        Initializers are none of them yet.
 
         Raises:
             ParseError: Nothing makes an input, or its type is not allowed.
@@ -286,7 +286,7 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
                 raise RefusedError(f"it reads {name!r}, and networks have no sequences")
             if name and kind is None:
                 raise operation.error(
-                    f"it reads {name!r}, which no input, initialiser or node before it makes"
+                    f"it reads {name!r}, which no input, initializer or node before it makes"
                 )
             kinds.append(kind)
         signature = (id(schema), *kinds)
@@ -310,7 +310,7 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
 def _is_deferred(value: Value) -> bool:
     """Return whether a value belongs to a deferred node.
 
-    It may turn out to be a quantised one.
+    It may turn out to be a quantized one.
     """
     held = value.producer.compiled  # None of nearly all
     return held is not None and isinstance(held, DeferredOperator)
@@ -449,5 +449,5 @@ def _check_quantized(operation: Operation, read: Sequence[Value]) -> None:
                 each for each in operation.inputs if operation.graph.known.get(each) is value
             )
             raise RefusedError(
-                f"it computes with the stored numbers of the quantised tensor {name!r}"
+                f"it computes with the stored numbers of the quantized tensor {name!r}"
             )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""onnxruntime's operators, and ONNX's quantised ones, as nodes of others in textual form.
+"""onnxruntime's operators, and ONNX's quantized ones, as nodes of others in textual form.
 
-Quantised operators become real ones between DequantizeLinear and QuantizeLinear. A node is
+Quantized operators become real ones between DequantizeLinear and QuantizeLinear. A node is
 ``output, ... = Operator <name = number, name: kind = @attribute> (input, ...)``, which is a part of
 ONNX's textual form; what stands between ``<`` and ``>`` may be left out. A number is an integer, a
 float, or a list of integers in brackets.

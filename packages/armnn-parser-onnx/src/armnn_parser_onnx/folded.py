@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Quantised operators as one layer on stored values.
+"""Quantized operators as one layer on stored values.
 
 ``definitions.py`` says what the operators mean: layers on floats between Dequantize and Quantize.
 The optimizer folds these five to ten layers into one; here it is made at once, with the names that
@@ -222,7 +222,7 @@ def _operand(operation: Operation, index: int, part: str) -> Value | None:
 
 
 def _given(operation: Operation, index: int) -> NDArray[Any] | None:
-    """Return a constant's data, unless it is quantised already."""
+    """Return a constant's data, unless it is quantized already."""
     known = (
         operation.graph.known.get(operation.inputs[index]) if operation.has_input(index) else None
     )

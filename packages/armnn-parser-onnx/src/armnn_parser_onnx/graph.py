@@ -61,14 +61,14 @@ class DerivedArrays:
 
 
 class Graph(ValueTable[str]):
-    """Values by name; initialisers are read on first use.
+    """Values by name; initializers are read on first use.
 
     Attributes:
         external_data: Reads the tensors that stand in other files.
         bodies: The graphs in attributes of the nodes that are converted.
         derived: Keeps derived data for other networks; None where there is only one.
         scope: Stands before the names of the nodes where they must be unique in the file.
-        may_fold: Whether quantised operators may become layers on stored values.
+        may_fold: Whether quantized operators may become layers on stored values.
         quantizations: What scales and zero points say, by their names; ``folded`` fills it.
         sequences: The tensors of each sequence by its name; see ``sequences``.
         few_bits: The weights of few bits that values have as real numbers.
@@ -110,7 +110,7 @@ class Graph(ValueTable[str]):
         self._initializers[tensor.name] = tensor
 
     def add_array(self, name: str, data: NDArray[Any]) -> None:
-        """Make an initialiser known that is decoded already.
+        """Make an initializer known that is decoded already.
 
         Raises:
             ParseError: The name is taken or empty.
@@ -119,10 +119,10 @@ class Graph(ValueTable[str]):
         self._initializers[name] = data
 
     def value(self, name: str) -> Value:
-        """Return a name's value; an initialiser becomes one Constant layer.
+        """Return a name's value; an initializer becomes one Constant layer.
 
         Raises:
-            ParseError: Nothing makes it, or the data of the initialiser is malformed.
+            ParseError: Nothing makes it, or the data of the initializer is malformed.
         """
         known = self.known.get(name)
         if known is not None:
@@ -148,21 +148,21 @@ class Graph(ValueTable[str]):
         return DataType.from_numpy(self._array(name).dtype) if found is None else found
 
     def initializer_type(self, name: str) -> DataType | None:
-        """Return an initialiser's data type, None of another name."""
+        """Return an initializer's data type, None of another name."""
         found = self._types.get(name)  # scales and zero points are asked for several times
         if found is None and name in self._initializers:
             found = self._types[name] = DataType.from_numpy(self._array(name).dtype)
         return found
 
     def _array(self, name: str) -> NDArray[Any]:
-        """Return the data of an initialiser, which is decoded once."""
+        """Return the data of an initializer, which is decoded once."""
         given = self._initializers.get(name)
         if isinstance(given, np.ndarray):
             return given
         if given is None:
             if name in self.sequences:
                 raise RefusedError(f"it reads {name!r}, and networks have no sequences")
-            raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
+            raise ParseError(f"{name!r} is read, but no node, input or initializer makes it")
         made = self._initializers[name] = to_array(given, self.external_data)
         return made
 
@@ -202,4 +202,4 @@ class Graph(ValueTable[str]):
             ParseError: One has, or the name is empty.
         """
         if not name or name in self:
-            raise ParseError(f"two inputs, initialisers or nodes make a value named {name!r}")
+            raise ParseError(f"two inputs, initializers or nodes make a value named {name!r}")

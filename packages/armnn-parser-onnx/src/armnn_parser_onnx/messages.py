@@ -224,7 +224,7 @@ class Node(Message):
 
 
 class Annotation(Message):
-    """How a tensor is quantised (TensorAnnotation)."""
+    """How a tensor is quantized (TensorAnnotation)."""
 
     tensor_name: str = note(1)
     quant_parameter_tensor_names: list[Entry] = messages(2, "Entry")

@@ -60,7 +60,7 @@ def parse(
         folder: That of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
-        folded: Whether quantised operators may become layers on stored values, if the shapes of
+        folded: Whether quantized operators may become layers on stored values, if the shapes of
             all inputs are known; see ``armnn.parsing.GROUP``.
 
     Raises:
@@ -121,18 +121,18 @@ def _metadata(model: messages.Model, opset: int) -> dict[str, str]:
 
 
 def _add_inputs(model: ModelFile, graph: Graph, overridable: str | bool) -> None:
-    """Register inputs and initialisers.
+    """Register inputs and initializers.
 
-    An input with an initialiser is a constant, unless it is to be overridable.
+    An input with an initializer is a constant, unless it is to be overridable.
 
     Raises:
-        ParseError: An input or initialiser is malformed.
-        InvalidArgumentError: There is no initialiser that is to be overridable.
+        ParseError: An input or initializer is malformed.
+        InvalidArgumentError: There is no initializer that is to be overridable.
     """
     proto = model.graph
     if proto.sparse_initializer:
         names = [each.values.name if each.values else "" for each in proto.sparse_initializer]
-        raise ParseError(f"the sparse initialisers {names} are not supported: store them dense")
+        raise ParseError(f"the sparse initializers {names} are not supported: store them dense")
     given_by_runs = _overridden(model, overridable)
     constants = set()
     for tensor in proto.initializer:
@@ -145,7 +145,7 @@ def _add_inputs(model: ModelFile, graph: Graph, overridable: str | bool) -> None
 
 
 def _overridden(model: ModelFile, overridable: str | bool) -> set[str]:
-    """Return the names of the initialisers that are inputs of the network."""
+    """Return the names of the initializers that are inputs of the network."""
     if not isinstance(overridable, str | bool):
         raise refused("overridable", overridable, "names such as 'scale,bias', or True")
     if not overridable:

@@ -146,7 +146,7 @@ def _concat(operation: Operation) -> Value:
         groups.insert(axis, [])
         tensors = tuple(reshape_to_groups(operation, each, groups, "part") for each in tensors)
     if any(not other.info.is_type_space_match(tensors[0].info) for other in tensors):
-        raise RefusedError("its quantised tensors have different scales")
+        raise RefusedError("its quantized tensors have different scales")
     return tensors[0] if len(tensors) == 1 else add_layer(operation, "Concat", tensors, axis=axis)
 
 

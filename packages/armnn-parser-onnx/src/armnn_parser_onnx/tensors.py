@@ -201,7 +201,7 @@ def to_array(tensor: Tensor, external_data: ExternalData) -> NDArray[Any]:
     Types narrower than a byte have one byte each.
 
     Args:
-        tensor: An initialiser or an attribute.
+        tensor: An initializer or an attribute.
         external_data: Reads the data that is not in the message.
 
     Raises:

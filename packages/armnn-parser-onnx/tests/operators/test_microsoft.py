@@ -105,7 +105,7 @@ def test_activations(
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("wanted", [1, 4])
-def test_normalisation_of_sums(agree: Callable[..., None], bias: bool, wanted: int) -> None:
+def test_normalization_of_sums(agree: Callable[..., None], bias: bool, wanted: int) -> None:
     operands = {"x": reals(2, 3, 8), "s": reals(2, 3, 8), "g": reals(8), "b": reals(8)}
     extra = reals(8) if bias else None
     if wanted == 1:
@@ -130,9 +130,9 @@ def test_statistics_of_the_sum_are_outputs(run: Run, model: Model, op_type: str)
     made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     total = feeds["x"].astype(np.float64) + feeds["s"]
     mean = total.mean(-1, keepdims=True)
-    centred = total - mean if op_type == "SkipLayerNormalization" else total
-    inverse = 1 / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-3)
-    expected = (centred * inverse * feeds["g"], mean, inverse)
+    centered = total - mean if op_type == "SkipLayerNormalization" else total
+    inverse = 1 / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-3)
+    expected = (centered * inverse * feeds["g"], mean, inverse)
     for result, wanted in zip(run(made, feeds), expected, strict=True):
         np.testing.assert_allclose(result, wanted, 1e-5, 1e-6)
 
@@ -255,7 +255,7 @@ OTHERS = RNG.integers(0, 256, (1, 2, 6, 4)).astype(np.uint8)
 
 
 @pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul"])
-def test_quantised_arithmetic(agree: Callable[..., None], op_type: str) -> None:
+def test_quantized_arithmetic(agree: Callable[..., None], op_type: str) -> None:
     operands = {
         "a": BYTES, "as": np.array(STEP), "az": POINT,
         "b": OTHERS, "bs": np.array(np.float32(0.03)), "bz": np.array(120, np.uint8),
@@ -276,7 +276,7 @@ def test_quantised_arithmetic(agree: Callable[..., None], op_type: str) -> None:
         ("QLinearSoftmax", {"opset": 12, "axis": 2}),
     ],
 )
-def test_quantised_functions(agree: Callable[..., None], op_type: str, attributes: Any) -> None:
+def test_quantized_functions(agree: Callable[..., None], op_type: str, attributes: Any) -> None:
     operands = {
         "x": BYTES, "xs": np.array(STEP), "xz": np.array(128, np.uint8),
         "ys": np.array(np.float32(1 / 256 if "S" in op_type[2:] else 0.06)),
@@ -285,7 +285,7 @@ def test_quantised_functions(agree: Callable[..., None], op_type: str, attribute
     agree(op_type, operands, constants=True, atol=1, **attributes)
 
 
-def test_quantised_parts_are_joined(agree: Callable[..., None]) -> None:
+def test_quantized_parts_are_joined(agree: Callable[..., None]) -> None:
     operands = {
         "ys": np.array(np.float32(0.07)), "yz": np.array(9, np.uint8),
         "a": BYTES, "as": np.array(STEP), "az": POINT,
@@ -294,7 +294,7 @@ def test_quantised_parts_are_joined(agree: Callable[..., None]) -> None:
     agree("QLinearConcat", operands, axis=1, atol=1)
 
 
-def test_quantised_matrices(agree: Callable[..., None]) -> None:
+def test_quantized_matrices(agree: Callable[..., None]) -> None:
     operands = {
         "a": BYTES.reshape(6, 8), "as": np.array(STEP), "az": POINT,
         "b": OTHERS[:, :, :, :2].reshape(3, 8), "bs": np.array(np.float32(0.02)),

@@ -68,7 +68,7 @@ def test_scales_along_an_axis(
     np.testing.assert_array_equal(y, (expected.astype(np.float32) - zero) * scale.reshape(shape))
 
 
-def test_constant_weights_get_a_quantised_type(model: Model) -> None:
+def test_constant_weights_get_a_quantized_type(model: Model) -> None:
     constants = {"w": np.array([[1, -2]], np.int8), "s": np.array([0.5, 2], np.float32)}
     nodes = [node("DequantizeLinear", ["w", "s"], ["d"], axis=1), node("Add", ["x", "d"], ["y"])]
     made = model(nodes, {"x": X[:, :2]}, constants=constants)
@@ -130,14 +130,14 @@ def test_moves_keep_the_scale(check: Callable[..., Any]) -> None:
     check(nodes, {"x": X}, constants=SCALE)
 
 
-def test_integers_are_quantised_as_real_values(run: Callable[..., Any], model: Model) -> None:
+def test_integers_are_quantized_as_real_values(run: Callable[..., Any], model: Model) -> None:
     x = np.array([-4, 0, 3, 200], np.int32)
     made = model(node("QuantizeLinear", ["x", "s"], ["y"]), {"x": x}, constants=SCALE, opset=13)
     assert run(made, {"x": x})[0].tolist() == [0, 0, 6, 255]
 
 
 @pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin", "ReduceMax", "ReduceMin"])
-def test_the_largest_of_quantised_elements(op_type: str, check: Callable[..., Any]) -> None:
+def test_the_largest_of_quantized_elements(op_type: str, check: Callable[..., Any]) -> None:
     axis = {"axis": 1} if op_type.startswith("Arg") else {"axes": [1]}
     nodes = [
         node("QuantizeLinear", ["x", "s", "z"], ["q"]),
@@ -164,7 +164,7 @@ def test_the_largest_of_quantised_elements(op_type: str, check: Callable[..., An
         ),
     ],
 )
-def test_what_cannot_be_quantised_is_refused(
+def test_what_cannot_be_quantized_is_refused(
     model: Model, made: onnx.NodeProto, message: str
 ) -> None:
     constants = {
@@ -189,7 +189,7 @@ def test_two_scales_for_one_tensor_are_refused(model: Model) -> None:
         node("QuantizeLinear", ["x", "t"], ["r"]),
         node("Concat", ["q", "r"], ["y"], axis=0),
     ]
-    with pytest.raises(ParseError, match="its quantised inputs have different scales"):
+    with pytest.raises(ParseError, match="its quantized inputs have different scales"):
         parse(model(both, {"x": X}, constants=constants).SerializeToString())
 
 

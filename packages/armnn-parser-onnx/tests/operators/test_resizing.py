@@ -159,7 +159,7 @@ def test_what_the_layer_cannot_mean_is_refused(
 
 def test_opset_10_does_not_say_the_nearest_of_a_smaller_image(model: Model) -> None:
     made = model(node("Resize", ["x", "s"], ["y"]), {"x": X}, constants={"s": DOWN}, opset=10)
-    with pytest.raises(ParseError, match="opset 10 does not say which neighbour is the nearest"):
+    with pytest.raises(ParseError, match="opset 10 does not say which neighbor is the nearest"):
         parse(made.SerializeToString())
 
 

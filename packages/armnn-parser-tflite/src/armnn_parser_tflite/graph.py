@@ -24,7 +24,7 @@ class Variables:
     """A model's variables during the conversion, in a run's order.
 
     Attributes:
-        initialising: Whether what is converted runs only once, before the first run.
+        initializing: Whether what is converted runs only once, before the first run.
         assignments: How many were converted.
 
     Args:
@@ -40,7 +40,7 @@ class Variables:
         self._current: dict[int, Value] = {}
         self._states: dict[int, None] = {}
         self._assigned: Collection[str] | None = None
-        self.initialising = False
+        self.initializing = False
         self.assignments = 0
 
     def handle(self, name: str) -> Value:
@@ -71,7 +71,7 @@ class Variables:
         Raises:
             RefusedError: The handle is computed.
         """
-        values = self._initial if self.initialising else self._current
+        values = self._initial if self.initializing else self._current
         values[self._number(handle)] = value
         self.assignments += 1
 
@@ -97,7 +97,7 @@ class Variables:
 
 
 def _assigned_names(root: FlatTable) -> Iterator[str]:
-    """Yield the variables assigned after initialisation, "" for any."""
+    """Yield the variables assigned after initialization, "" for any."""
     codes = [
         max(code.integer("DeprecatedBuiltinCode"), code.integer("BuiltinCode"))
         for code in root.tables("OperatorCodes")

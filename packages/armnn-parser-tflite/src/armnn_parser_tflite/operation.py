@@ -195,7 +195,7 @@ class Operation(ConvertedOperation):
     # -- outputs ---------------------------------------------------------------------------------
 
     def info(self, index: int = 0) -> TensorInfo:
-        """Return an output's type and quantisation.
+        """Return an output's type and quantization.
 
         Its shape is left to the layer.
 

@@ -308,7 +308,7 @@ _RESOURCE = 13
 _MAX_ELEMENTS = 2**48
 _COPIED_BYTES = 2**14
 _NARROW = {DataType.INT4: DataType.SIGNED8, DataType.INT2: DataType.SIGNED8}
-"""Quantised types of less than a byte, and what they are computed in."""
+"""Quantized types of less than a byte, and what they are computed in."""
 
 
 def _stored_type(number: int) -> DataType:
@@ -357,7 +357,7 @@ def _element_count(tensor: Tensor) -> int:
 
 
 def unshaped_info_of(tensor: Tensor) -> TensorInfo:
-    """Return type and quantisation of a tensor.
+    """Return type and quantization of a tensor.
 
     Raises:
         ParseError: Networks have no such tensor.
@@ -367,7 +367,7 @@ def unshaped_info_of(tensor: Tensor) -> TensorInfo:
 
 
 def info_of(tensor: Tensor) -> TensorInfo:
-    """Return type, quantisation and shape of a tensor.
+    """Return type, quantization and shape of a tensor.
 
     Unknown dimensions are None. Eight-bit integers with a scale are QAsymmS8 or QAsymmU8, QSymmS8
     if they have one per index of an axis; 16-bit ones are QSymmS16. Other integers are plain: what

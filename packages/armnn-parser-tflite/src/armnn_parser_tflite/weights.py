@@ -14,7 +14,7 @@ from armnn_parser_tflite.operation import Operation
 def real_like(operation: Operation, value: Value, like: Value, part: str) -> Value:
     """Return a value in another's floating point type.
 
-    If both are quantised, it stays. Hybrid models have 8-bit weights under floating point
+    If both are quantized, it stays. Hybrid models have 8-bit weights under floating point
     activations, and 16-bit ones under 32.
     """
     real = like.info.data_type

@@ -86,7 +86,7 @@ def test_an_absent_bias_is_none(lite: Any, rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 @pytest.mark.parametrize("kind", ["int8", "int16"])
-def test_quantised_with_a_scale_per_channel(
+def test_quantized_with_a_scale_per_channel(
     lite: Any, rng: np.random.Generator, name: str, kind: str
 ) -> None:
     depthwise = name == "DEPTHWISE_CONV_2D"

@@ -38,8 +38,8 @@ def _op(lite: Any, options: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("regular", [False, True])
 def test_boxes_are_those_of_litert(lite: Any, rng: np.random.Generator, regular: bool) -> None:
     boxes = 12
-    centres = rng.uniform(0.2, 0.8, (boxes, 2))
-    anchors = np.concatenate([centres, np.full((boxes, 2), 0.3)], 1).astype(np.float32)
+    centers = rng.uniform(0.2, 0.8, (boxes, 2))
+    anchors = np.concatenate([centers, np.full((boxes, 2), 0.3)], 1).astype(np.float32)
     lite.check(
         _op(lite, {**OPTIONS, "use_regular_nms": regular}),
         {"a": lite.constant(anchors)},

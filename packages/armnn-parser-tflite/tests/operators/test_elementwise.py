@@ -34,7 +34,7 @@ def test_integers_stay_integers(lite: Any, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
 @pytest.mark.parametrize(("kind", "zeros"), [("int8", (3, -7, 11)), ("int16", (0, 0, 0))])
-def test_quantised_arithmetic_is_within_a_step_of_litert(
+def test_quantized_arithmetic_is_within_a_step_of_litert(
     lite: Any, rng: np.random.Generator, name: str, kind: str, zeros: tuple[int, int, int]
 ) -> None:
     limits = np.iinfo(kind)
@@ -180,7 +180,7 @@ def test_a_diagonal_of_another_rank_is_refused(lite: Any) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "message"),
-    [((), "a scalar or quantised"), ((5000,), "5000 rows or columns: more than 4096")],
+    [((), "a scalar or quantized"), ((5000,), "5000 rows or columns: more than 4096")],
 )
 def test_matrices_without_a_known_size_are_refused(
     lite: Any, shape: tuple[int, ...], message: str

@@ -51,7 +51,7 @@ def _lrn(lite: Any, radius: int) -> Any:
 def test_the_radius_counts_the_channels_on_one_side(lite: Any, rng: np.random.Generator) -> None:
     x = rng.normal(size=(1, 2, 2, 9)).astype(np.float32)
     model = lite.build(_lrn(lite, 2), {"x": lite.Tensor(shape=x.shape), "y": lite.Tensor()})
-    # As TensorFlow defines it; LiteRT's reference kernel leaves out the last neighbour.
+    # As TensorFlow defines it; LiteRT's reference kernel leaves out the last neighbor.
     sums = sum(np.pad(x**2, [(0, 0)] * 3 + [(2, 2)])[..., at : at + 9] for at in range(5))
     expected = x / (1.5 + 0.2 * sums) ** 0.7
     np.testing.assert_allclose(lite.run(model, {"x": x})["y"], expected, 1e-5)

@@ -73,15 +73,15 @@ def test_cast(lite: Any, source: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "made", "message"),
     [
-        ("QUANTIZE", {}, {"type": "int32"}, "no layer quantises to Signed32"),
+        ("QUANTIZE", {}, {"type": "int32"}, "no layer quantizes to Signed32"),
         (
             "QUANTIZE",
             {"type": "int32"},
             {"type": "int8", "scale": 0.1},
-            "it quantises Signed32, which has no scale here",
+            "it quantizes Signed32, which has no scale here",
         ),
         ("DEQUANTIZE", {"type": "int8"}, {}, "its input is Signed8 without a scale"),
-        ("CAST", {"type": "int8", "scale": 0.1}, {}, "casts the stored numbers of a quantised"),
+        ("CAST", {"type": "int8", "scale": 0.1}, {}, "casts the stored numbers of a quantized"),
     ],
 )
 def test_what_has_no_scale_is_refused(
@@ -93,7 +93,7 @@ def test_what_has_no_scale_is_refused(
 
 
 @pytest.mark.parametrize(("low", "high", "bits"), [(-1, 1, 8), (0.3, 5, 4), (-6, 0.25, 16)])
-def test_fake_quantisation(
+def test_fake_quantization(
     lite: Any, rng: np.random.Generator, low: float, high: float, bits: int
 ) -> None:
     options = {"min": low, "max": high, "numBits": bits}
@@ -101,7 +101,7 @@ def test_fake_quantisation(
     lite.check(lite.Op("FAKE_QUANT", ["x"], options=options), {}, {"x": x}, atol=1e-5)
 
 
-def test_fake_quantisation_of_weights_is_refused(lite: Any) -> None:
+def test_fake_quantization_of_weights_is_refused(lite: Any) -> None:
     op = lite.Op("FAKE_QUANT", ["x"], options={"max": 1.0, "numBits": 8, "narrowRange": True})
     with pytest.raises(UnsupportedOperatorError, match="its range is narrow"):
         parse(lite.build(op, {"x": lite.Tensor(shape=(2,)), "y": lite.Tensor()}))

@@ -69,7 +69,7 @@ def test_the_state_starts_at_zero_in_every_run(lite: Any, rng: np.random.Generat
 GATES = ("input", "forget", "cell", "output")
 
 
-def _quantised_lstm(lite: Any, rng: np.random.Generator) -> tuple[list[str | None], dict[str, Any]]:
+def _quantized_lstm(lite: Any, rng: np.random.Generator) -> tuple[list[str | None], dict[str, Any]]:
     """Return an 8-bit LSTM's inputs and tensors.
 
     Its cell state has 16 bits.
@@ -97,7 +97,7 @@ def _quantised_lstm(lite: Any, rng: np.random.Generator) -> tuple[list[str | Non
 
 
 def test_integers_throughout_are_near_litert(lite: Any, rng: np.random.Generator) -> None:
-    inputs, tensors = _quantised_lstm(lite, rng)
+    inputs, tensors = _quantized_lstm(lite, rng)
     places = list(tensors)
 
     def add_intermediates(model: Any) -> None:

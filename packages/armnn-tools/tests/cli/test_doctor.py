@@ -153,7 +153,7 @@ def test_metadata_left_behind_by_an_upgrade_is_told(
     with installed(tmp_path, old, GOOD, alone=True):
         (finding,) = examine(capsys)["findings"]
     assert finding["text"].startswith(
-        f"There is more metadata of a-good: 0.2.0 in {tmp_path} is ignored in favour of 0.3.0"
+        f"There is more metadata of a-good: 0.2.0 in {tmp_path} is ignored in favor of 0.3.0"
     )
 
 

@@ -75,7 +75,7 @@ def test_random_data_has_the_type_of_the_input(data_type: DataType) -> None:
         assert abs(values.std() - 1) < 0.1
 
 
-def test_zeros_of_a_quantised_input_are_its_zero_point() -> None:
+def test_zeros_of_a_quantized_input_are_its_zero_point() -> None:
     info = TensorInfo((2,), DataType.QASYMM_S8, 0.5, -7)
     np.testing.assert_array_equal(feed_of("zeros", info).array, np.array([-7, -7], np.int8))
     plain = feed_of("x=zeros", TensorInfo((2,), DataType.FLOAT32))

@@ -213,8 +213,8 @@ def test_layers_are_listed_on_request(text: Callable[..., str]) -> None:
     lines = [" ".join(line.split()) for line in text("model.toy", "--layers").splitlines()]
     assert "dense FullyConnected Float32[n,3] 15 ?" in lines
     assert "sigmoid Activation Float32[n,3] 0 0" in lines
-    optimised = text("model.toy", "--layers", "--backends", "Null", "--shape", "2x4")
-    lines = [" ".join(line.split()) for line in optimised.splitlines()]
+    optimized = text("model.toy", "--layers", "--backends", "Null", "--shape", "2x4")
+    lines = [" ".join(line.split()) for line in optimized.splitlines()]
     assert "dense FullyConnected Null Float32[2,3] 15 24" in lines
 
 
@@ -228,10 +228,10 @@ def test_the_graph_is_written_for_graphviz(text: Callable[..., str]) -> None:
     text("model.toy", "--dot", "parsed.dot")
     parsed = Path("parsed.dot").read_text(encoding="utf-8")
     assert '[label="FullyConnected\\ndense\\nweights: Float32[4,3]\\nbias: Float32[3]"' in parsed
-    text("model.toy", "--dot", "optimised.dot", "--backends", "Null", "--shape", "2x4")
-    optimised = Path("optimised.dot").read_text(encoding="utf-8")
-    assert '[label="FullyConnected on Null\\ndense' in optimised
-    assert '[label="input: Float32[2,4]"]' in optimised
+    text("model.toy", "--dot", "optimized.dot", "--backends", "Null", "--shape", "2x4")
+    optimized = Path("optimized.dot").read_text(encoding="utf-8")
+    assert '[label="FullyConnected on Null\\ndense' in optimized
+    assert '[label="input: Float32[2,4]"]' in optimized
 
 
 @pytest.mark.usefixtures("folder")
@@ -286,8 +286,8 @@ def test_the_metadata_says_which_size_a_model_was_made_for(
     printed = text("deep.pyramid")
     assert "taken as [1,64,96,1], imgsz in the model's metadata; --shape says others.\n" in printed
     # Three convolutions of one product for each of 64 * 96 pixels.
-    optimised = text("deep.pyramid", "--backends", "Maker,Null")
-    assert optimised.endswith("Multiply-adds: 18,432 for --shape x=1x64x96x1\n")
+    optimized = text("deep.pyramid", "--backends", "Maker,Null")
+    assert optimized.endswith("Multiply-adds: 18,432 for --shape x=1x64x96x1\n")
 
 
 def test_a_shape_that_is_said_for_some_inputs_leaves_the_others_to_be_assumed(

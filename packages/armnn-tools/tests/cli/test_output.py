@@ -93,7 +93,7 @@ def painted(text: str) -> list[str]:
     return re.findall(r"\x1b\[3\dm\w+", text)
 
 
-def test_a_backend_has_one_colour_in_all_cells_and_tables(
+def test_a_backend_has_one_color_in_all_cells_and_tables(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_terminal(monkeypatch)
@@ -117,7 +117,7 @@ def test_states_that_are_faults_are_red(
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_a_terminal_without_colours_gets_none(
+def test_a_terminal_without_colors_gets_none(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     make_terminal(monkeypatch)
@@ -322,7 +322,7 @@ STEPS: dict[str, dict[str, list[str]]] = {
     "compile model.toy --shape 2x4 --backends Half -o made.armnn-prepared": {
         "armnn.runtime.runtime:Runtime.__init__": ["Finding backends"],
         "armnn_tools.cli.compile:parse": ["Reading model.toy"],
-        "armnn_tools.cli.assigned_layers:specialise": ["Reading model.toy"],
+        "armnn_tools.cli.assigned_layers:specialize": ["Reading model.toy"],
         "armnn.runtime.runtime:Runtime.compile_network": ["Compiling model.toy"],
     },
     "compare model.toy --passes --reference Toy": {

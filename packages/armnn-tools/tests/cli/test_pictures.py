@@ -133,7 +133,7 @@ def test_a_boolean_input_takes_no_picture(picture: Path) -> None:
         read(picture, TensorInfo((1, 3, 2, 3), DataType.BOOLEAN), layout="nchw")
 
 
-def test_a_quantised_input_stores_the_real_values(picture: Path) -> None:
+def test_a_quantized_input_stores_the_real_values(picture: Path) -> None:
     info = TensorInfo((1, 2, 3, 3), DataType.QASYMM_S8, 1 / 255, -128)
     np.testing.assert_array_equal(
         read(picture, info, layout="nhwc")[0], PIXELS.astype(np.int16) - 128

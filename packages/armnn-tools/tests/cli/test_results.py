@@ -110,7 +110,7 @@ def test_scalars_and_empty_outputs_have_no_classes() -> None:
     assert class_counts(outputs) == {"x": 5}
 
 
-def test_quantised_outputs_become_real_values() -> None:
+def test_quantized_outputs_become_real_values() -> None:
     info = TensorInfo((2,), DataType.QASYMM_U8, 0.5, 10)
     assert real_values(np.array([10, 14], np.uint8), info).tolist() == [0.0, 2.0]
     plain = np.array([1.0])

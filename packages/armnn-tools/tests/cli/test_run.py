@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_outputs(
     assert outputs[0] == outputs[1] != outputs[2]
 
 
-def test_a_large_output_is_summarised(
+def test_a_large_output_is_summarized(
     model: Callable[..., str],
     document: Callable[..., dict[str, Any]],
     text: Callable[..., str],
@@ -98,7 +98,7 @@ def test_outputs_need_not_be_printed(
     assert "out_x" not in text(model(), "--no-print-output")
 
 
-def test_a_quantised_output_is_shown_in_real_values_and_written_as_stored(
+def test_a_quantized_output_is_shown_in_real_values_and_written_as_stored(
     model: Callable[..., str], document: Callable[..., dict[str, Any]]
 ) -> None:
     np.save("x.npy", np.array([3, 5], np.uint8))
@@ -208,7 +208,7 @@ def test_options_reach_their_backend(
     )
 
 
-def test_the_best_classes_are_labelled_from_a_file(
+def test_the_best_classes_are_labeled_from_a_file(
     model: Callable[..., str],
     document: Callable[..., dict[str, Any]],
     text: Callable[..., str],
@@ -622,7 +622,7 @@ def test_folders_that_do_not_fit_get_a_clear_error(
     assert "--compare-output got 3 files for an output, expected 1" in message
 
 
-def test_real_values_are_quantised_and_back(
+def test_real_values_are_quantized_and_back(
     document: Callable[..., dict[str, Any]],
     error: Callable[..., str],
     model: Callable[..., str],

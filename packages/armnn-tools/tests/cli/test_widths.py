@@ -34,7 +34,7 @@ from armnn.types import DataLayout
 def parse(path, *, survey=None):
     labels = "\\n".join(f"a label of several words, number {n}" for n in range(5))
     network = Network("wide", {"labels": labels, "author": "someone/of/a/department/of/acme"})
-    x = network.add_input("images/normalised:0", TensorInfo(("batch", 8, 8, 5)))
+    x = network.add_input("images/normalized:0", TensorInfo(("batch", 8, 8, 5)))
     weights = network.add_constant(np.ones((5, 1, 1, 5), np.float32), name="shared/kernel")
     nhwc = Convolution2dDescriptor(data_layout=DataLayout.NHWC)
     def entered(kind, name):

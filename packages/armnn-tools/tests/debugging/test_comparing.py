@@ -295,7 +295,7 @@ def test_fast_math_is_judged_with_bfloat16_operands(right: Backend) -> None:
     assert wrong.layers == ("planted FullyConnected",)
 
 
-def test_quantised_layers_are_measured_in_steps(right: Backend) -> None:
+def test_quantized_layers_are_measured_in_steps(right: Backend) -> None:
     fault = BY_NAME["one step up"]
     (wrong,) = found_by(planted_network(fault.network, fault.layer), right, fault).wrong
     assert wrong.figures.unit == "steps"
@@ -372,6 +372,6 @@ def test_other_inputs_for_stale_results_take_no_memory() -> None:
     np.testing.assert_array_equal(largest["x"], np.full((2, 3), 3))
     assert not any(largest["x"].strides)
     assert backwards["i"] is largest["i"] is inputs["i"]
-    quantised = {"x": TensorInfo((2,), armnn.DataType.QASYMM_S8, 1.0, 0)}
+    quantized = {"x": TensorInfo((2,), armnn.DataType.QASYMM_S8, 1.0, 0)}
     stored = {"x": np.array([-128, 127], np.int8)}
-    assert bench.disturbed(quantised, stored, negated=True)["x"].tolist() == [127, 127]
+    assert bench.disturbed(quantized, stored, negated=True)["x"].tolist() == [127, 127]

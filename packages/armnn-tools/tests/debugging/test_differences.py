@@ -68,7 +68,7 @@ def test_one_number_and_equal_numbers_have_their_size_as_range() -> None:
 QUANTIZED = TensorInfo((3,), DataType.QASYMM_U8, 0.5, 10)
 
 
-def test_quantised_numbers_may_be_one_step_off() -> None:
+def test_quantized_numbers_may_be_one_step_off() -> None:
     expected = np.uint8([0, 255, 20])
     assert difference(np.uint8([1, 254, 20]), expected, QUANTIZED).agrees
     row = difference(np.uint8([0, 252, 18]), expected, QUANTIZED)

@@ -86,8 +86,8 @@ def test_times_and_verdicts_come_to_their_layers(prepared: tuple[Network, Report
     assert (document["is_timed"], document["is_compared"]) == (True, True)
 
 
-def test_quantisation_is_shown_number_by_number() -> None:
-    network = Network("quantised")
+def test_quantization_is_shown_number_by_number() -> None:
+    network = Network("quantized")
     info = TensorInfo((3, 2), DataType.QSYMM_S8, (0.5, 0.25, 2.0), axis=0)
     network.add_output("y", network.add_dequantize(network.add_input("x", info)))
     tensor: dict[str, Any] = described(network, Report())["nodes"][0]["outputs"][0]

@@ -115,5 +115,5 @@ def test_the_bundled_library_is_the_one_that_is_recorded() -> None:
     content = FOLDER.joinpath(row["file"]).read_bytes()
     assert hashlib.sha256(content).hexdigest() == row["sha256"]
     assert row["version"].encode() in content
-    licence = FOLDER.joinpath("assets", "dagre.LICENSE").read_text(encoding="utf-8")
-    assert "Permission is hereby granted, free of charge" in licence
+    license = FOLDER.joinpath("assets", "dagre.LICENSE").read_text(encoding="utf-8")
+    assert "Permission is hereby granted, free of charge" in license

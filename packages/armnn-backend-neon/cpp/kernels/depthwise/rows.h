@@ -264,7 +264,7 @@ void any(const Rows &d) {
 
 }  // namespace
 
-/* Depthwise convolution by windows of 3, 5, 7 and 9 columns side by side: neighbouring outputs share what they load. */
+/* Depthwise convolution by windows of 3, 5, 7 and 9 columns side by side: neighboring outputs share what they load. */
 
 namespace {
 

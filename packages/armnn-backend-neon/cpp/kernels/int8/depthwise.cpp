@@ -2,7 +2,7 @@
 /* Depthwise convolution of 8-bit images, channels last.
  *
  * First the image's rows that an output row sees are gathered, for a vector of channels: each lane
- * holds kInt8Group neighbours of a row side by side, ready to be multiplied. Every output whose window
+ * holds kInt8Group neighbors of a row side by side, ready to be multiplied. Every output whose window
  * holds them, in this row and the next ones, takes them as they are.
  */
 #include "kernels/int8/vector.h"
@@ -12,14 +12,14 @@ namespace {
 
 constexpr int kBlock = 4 * kTall; /* outputs side by side that share their weights */
 
-/* Neighbours without the first of them and with another one behind. */
-inline Ints shifted(Ints neighbours, Ints next) {
+/* Neighbors without the first of them and with another one behind. */
+inline Ints shifted(Ints neighbors, Ints next) {
   if constexpr (kInt8Group == 1) {
     return next;
   } else {
     typedef uint32_t Bits __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
     constexpr int kBits = 32 / kInt8Group;
-    const Bits rest = reinterpret_cast<Bits>(neighbours) >> kBits;
+    const Bits rest = reinterpret_cast<Bits>(neighbors) >> kBits;
     return reinterpret_cast<Ints>(rest | (reinterpret_cast<Bits>(next) << (32 - kBits)));
   }
 }
@@ -38,32 +38,32 @@ struct Line {
 
   Ints at(int64_t x) const { return x >= 0 && x < width ? inside(x) : outside; }
 
-  Ints neighbours_from(int64_t x, int64_t dilation) const {
-    Ints neighbours{};
+  Ints neighbors_from(int64_t x, int64_t dilation) const {
+    Ints neighbors{};
     if (x >= 0 && x + (kInt8Group - 1) * dilation < width) {
-      CPUACC_UNROLL for (int i = 0; i < kInt8Group; ++i) neighbours = shifted(neighbours, inside(x + i * dilation));
+      CPUACC_UNROLL for (int i = 0; i < kInt8Group; ++i) neighbors = shifted(neighbors, inside(x + i * dilation));
     } else {
-      for (int i = 0; i < kInt8Group; ++i) neighbours = shifted(neighbours, at(x + i * dilation));
+      for (int i = 0; i < kInt8Group; ++i) neighbors = shifted(neighbors, at(x + i * dilation));
     }
-    return neighbours;
+    return neighbors;
   }
 };
 
-/* Neighbours from d.left on, one of d.gathered_step columns after another. */
+/* Neighbors from d.left on, one of d.gathered_step columns after another. */
 template <typename T>
 inline void gather(const Int8DepthwiseRows &d, const Line<T> &line, Ints *to) {
   if (d.dilation_x != 1 || d.gathered_step >= kInt8Group) {
     for (int64_t p = 0; p < d.gathered; ++p) {
-      to[p] = line.neighbours_from(d.left + p * d.gathered_step, d.dilation_x);
+      to[p] = line.neighbors_from(d.left + p * d.gathered_step, d.dilation_x);
     }
     return;
   }
-  Ints neighbours{};
+  Ints neighbors{};
   int64_t x = d.left;
-  for (int i = 0; i < kInt8Group; ++i) neighbours = shifted(neighbours, line.at(x++));
+  for (int i = 0; i < kInt8Group; ++i) neighbors = shifted(neighbors, line.at(x++));
   for (int64_t p = 0; p < d.gathered; ++p) {
-    to[p] = neighbours;
-    for (int64_t i = 0; i < d.gathered_step; ++i) neighbours = shifted(neighbours, line.at(x++));
+    to[p] = neighbors;
+    for (int64_t i = 0; i < d.gathered_step; ++i) neighbors = shifted(neighbors, line.at(x++));
   }
 }
 
@@ -79,11 +79,11 @@ inline void outputs(const Int8DepthwiseRows &d, const Ints *const *rows, int64_t
   CPUACC_UNROLL for (int b = 0; b < B; ++b) sums[b] = bias;
   const auto *weights = static_cast<const int32_t *>(d.weights) + c;
   for (int64_t i = 0; i < d.window_height; ++i) {
-    const Ints *neighbours = rows[i] + x * step;
-    for (int64_t g = 0; g < groups; ++g, weights += padded, neighbours += group_step) {
+    const Ints *neighbors = rows[i] + x * step;
+    for (int64_t g = 0; g < groups; ++g, weights += padded, neighbors += group_step) {
       const Ints weight = load_ints(weights);
       CPUACC_UNROLL for (int b = 0; b < B; ++b) {
-        sums[b] = multiply_add(sums[b], neighbours[b * step], weight);
+        sums[b] = multiply_add(sums[b], neighbors[b * step], weight);
       }
     }
   }

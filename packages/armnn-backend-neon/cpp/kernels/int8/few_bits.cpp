@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows times weights of 2, 4 or 8 bits, whose blocks have scales and zero points.
  *
- * A register of weights has a word of 32 bits of each column: neighbouring numbers of its row, the first one in the lowest
+ * A register of weights has a word of 32 bits of each column: neighboring numbers of its row, the first one in the lowest
  * bits, as model files have them. A shift and a mask make four bytes of it (or two shorts, where a level multiplies such),
  * which the same numbers of a rounded row meet.
  */

@@ -106,7 +106,7 @@ template <int R, typename Small>
   }
   if (!is_small) sum_products<R, kInt8Vectors>(tile, kInt8Columns * 4, sums);
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    DequantisedAccumulators real = rows[r].real;
+    DequantizedAccumulators real = rows[r].real;
     real.whole += column;
     if (real.shift != nullptr) real.shift += column;
     if (real.column_scales != nullptr) real.column_scales += column;

@@ -12,7 +12,7 @@
 
 namespace cpuacc {
 
-/* How an accumulator is requantised: stored = bounded(round(scales[column] * sum) + zero_point),
+/* How an accumulator is requantized: stored = bounded(round(scales[column] * sum) + zero_point),
  * ties to even.
  */
 struct Requantization {
@@ -26,7 +26,7 @@ struct Requantization {
 enum class Reads { unsigned_bytes, signed_bytes, shorts };
 
 /* Accumulators as real numbers: (sum + whole * whole_factor) * scale * column_scale + shift. */
-struct DequantisedAccumulators {
+struct DequantizedAccumulators {
   const int32_t *whole; /* of each column, as the next ones; nullptr: none */
   float scale;
   const float *shift; /* nullptr: none */
@@ -52,7 +52,7 @@ struct Int8GemmTile {
   const int32_t *row_sums; /* by sum_rows; nullptr where b_zero_point is 0 */
   const int32_t *bias; /* of the first column, filled up to table.columns */
   void *c; /* bytes, or int32_t where scales is nullptr */
-  const DequantisedAccumulators *real; /* float32 instead of int32_t; nullptr: these */
+  const DequantizedAccumulators *real; /* float32 instead of int32_t; nullptr: these */
   int64_t c_stride; /* in elements */
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
@@ -78,7 +78,7 @@ struct Int8GemvRow {
   const uint8_t *bytes;
   const uint8_t *read; /* as gemm_tile reads it: the bytes, or what table.widen makes of them */
   int32_t sum; /* by sum_rows; 0 where b_zero_point is 0 */
-  DequantisedAccumulators real; /* from the first column on, as the next one */
+  DequantizedAccumulators real; /* from the first column on, as the next one */
   float *y;
 };
 

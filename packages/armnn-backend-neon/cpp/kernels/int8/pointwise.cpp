@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addition, multiplication and Prelu of quantised bytes, each operand with a scale of its own, and functions of bytes
+/* Addition, multiplication and Prelu of quantized bytes, each operand with a scale of its own, and functions of bytes
  * by a table of all their values: the instruction set has the loop.
  */
 #include "kernels/int8/vector.h"

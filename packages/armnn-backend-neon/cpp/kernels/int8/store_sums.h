@@ -36,8 +36,8 @@ inline Ints load_some(const Number *numbers, int64_t n) {
 
 /* Sums become real numbers, in the same registers: the same bits in a tile of any number of rows. */
 template <int R, int V>
-inline void dequantise(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
-  const DequantisedAccumulators &as = *tile.real;
+inline void dequantize(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
+  const DequantizedAccumulators &as = *tile.real;
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
     const int64_t left = tile.column_count - v * kLanes;
     if (left <= 0) return;
@@ -60,7 +60,7 @@ inline void finish(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
     }
   }
   if (tile.requantization.scales == nullptr) {
-    if (tile.real != nullptr) dequantise<R, V>(tile, sums);
+    if (tile.real != nullptr) dequantize<R, V>(tile, sums);
     store_sums<R, V>(tile, sums);
   } else {
     store_rows<R, V>(static_cast<uint8_t *>(tile.c), tile.c_stride, tile.column_count,

@@ -11,7 +11,7 @@ namespace {
 /* Registers of a tile of sums: rows, and vectors in each row. */
 constexpr int kInt8Rows = 8;
 constexpr int kInt8Vectors = 2;
-/* Neighbours that a lane of a depthwise convolution multiplies at once. */
+/* Neighbors that a lane of a depthwise convolution multiplies at once. */
 constexpr int kInt8Group = 1;
 
 constexpr Reads kReads = Reads::signed_bytes;
@@ -19,9 +19,9 @@ typedef int8x16_t Fours;
 
 [[maybe_unused]] inline Fours fours(Ints bytes) { return reinterpret_cast<int8x16_t>(bytes); }
 
-/* Adds the products of the neighbours in each lane. */
-[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
-  return sum + neighbours * weights;
+/* Adds the products of the neighbors in each lane. */
+[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbors, Ints weights) {
+  return sum + neighbors * weights;
 }
 
 /* No narrower registers are worth it. */
@@ -29,7 +29,7 @@ struct NarrowColumns {
   static constexpr bool kIsThere = false;
 };
 
-/* Neighbours are gathered instead. */
+/* Neighbors are gathered instead. */
 struct InterleavedLines {
   static constexpr bool kIsThere = false;
 };

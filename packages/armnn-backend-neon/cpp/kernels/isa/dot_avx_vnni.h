@@ -12,7 +12,7 @@ namespace {
 /* Registers of a tile of sums: rows, and vectors in each row. */
 constexpr int kInt8Rows = 6;
 constexpr int kInt8Vectors = 2;
-/* Neighbours that a lane of a depthwise convolution multiplies at once. */
+/* Neighbors that a lane of a depthwise convolution multiplies at once. */
 constexpr int kInt8Group = 4;
 
 constexpr Reads kReads = Reads::unsigned_bytes;
@@ -26,9 +26,9 @@ typedef Ints Fours;
                                                     reinterpret_cast<__m256i>(b)));
 }
 
-/* Adds the products of the neighbours in each lane. */
-[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
-  return dot(sum, neighbours, weights);
+/* Adds the products of the neighbors in each lane. */
+[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbors, Ints weights) {
+  return dot(sum, neighbors, weights);
 }
 
 /* No narrower registers are worth it. */

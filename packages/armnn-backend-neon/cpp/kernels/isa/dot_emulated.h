@@ -29,8 +29,8 @@ typedef Ints Fours;
   return reinterpret_cast<Ints>(made);
 }
 
-[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
-  return dot(sum, neighbours, weights);
+[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbors, Ints weights) {
+  return dot(sum, neighbors, weights);
 }
 
 struct NarrowColumns {

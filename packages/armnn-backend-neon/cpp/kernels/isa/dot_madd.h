@@ -11,14 +11,14 @@ namespace {
 /* Registers of a tile of sums: rows, and vectors in each row. */
 constexpr int kInt8Rows = 6;
 constexpr int kInt8Vectors = 2;
-/* Neighbours that a lane of a depthwise convolution multiplies at once. */
+/* Neighbors that a lane of a depthwise convolution multiplies at once. */
 constexpr int kInt8Group = 2;
 
 constexpr Reads kReads = Reads::shorts;
 
-/* Adds the products of the neighbours in each lane. */
-[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
-  return sum + pairs_of_products(reinterpret_cast<Shorts>(neighbours), reinterpret_cast<Shorts>(weights));
+/* Adds the products of the neighbors in each lane. */
+[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbors, Ints weights) {
+  return sum + pairs_of_products(reinterpret_cast<Shorts>(neighbors), reinterpret_cast<Shorts>(weights));
 }
 
 /* No narrower registers are worth it. */
@@ -26,7 +26,7 @@ struct NarrowColumns {
   static constexpr bool kIsThere = false;
 };
 
-/* Neighbours are gathered instead. */
+/* Neighbors are gathered instead. */
 struct InterleavedLines {
   static constexpr bool kIsThere = false;
 };

@@ -11,7 +11,7 @@ namespace {
 
 struct InterleavedLines {
   static constexpr bool kIsThere = true;
-  /* A part of a register takes longer than neighbours that are gathered. */
+  /* A part of a register takes longer than neighbors that are gathered. */
   static constexpr int32_t kLeastChannels = CPUACC_VECTOR_BYTES;
 
   static Ints load(const uint8_t *p, int64_t) { return load_ints(p); }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers on quantised data and on floats of 16 bits in float32: decoded before, encoded behind, as the
+/* Layers on quantized data and on floats of 16 bits in float32: decoded before, encoded behind, as the
  * layer is defined.
  */
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 #include "operations/storage/formats.h"
 
 namespace cpuacc {
@@ -111,9 +111,9 @@ ByteTable tabulated(const Lowering &l, const Value &from, const Value &to, const
   ByteTable bytes;
   std::iota(bytes.begin(), bytes.end(), uint8_t{0});
   std::array<float, 256> real;
-  dequantise(kernels, from.type, from.quantization, bytes.data(), real.data(), 256);
+  dequantize(kernels, from.type, from.quantization, bytes.data(), real.data(), 256);
   function(kernels, real.data());
-  quantise(kernels, to.type, to.quantization, real.data(), bytes.data(), 256);
+  quantize(kernels, to.type, to.quantization, real.data(), bytes.data(), 256);
   return bytes;
 }
 
@@ -136,12 +136,12 @@ void lower_int8_function(Lowering &l, Elementwise function) {
       clamp_of(l, function));
 }
 
-TensorId requantised(Lowering &l, size_t i, const Order &order) {
+TensorId requantized(Lowering &l, size_t i, const Order &order) {
   const Value &in = l.input(i);
   const Value &out = l.output();
   const TensorId from = l.in(i, order);
   if (is_alike(in, out) && in.quantization.axis < 0) return from;
-  require(is_int8(in) && is_int8(out), "all must have the output's data type and quantisation, or 8 bits",
+  require(is_int8(in) && is_int8(out), "all must have the output's data type and quantization, or 8 bits",
           static_cast<int32_t>(i));
   const TensorId to = l.temporary(out.type, l.graph()[from].shape);
   l.graph()[to].quantization = out.quantization;

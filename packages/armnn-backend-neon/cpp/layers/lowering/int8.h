@@ -7,8 +7,8 @@
 
 #include "layers/lowering/lowering.h"
 #include "operations/gemm/gemm.h"
-#include "operations/quantised/few_bits.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/few_bits.h"
+#include "operations/quantized/quantized.h"
 #include "operations/windows.h"
 
 namespace cpuacc {
@@ -57,7 +57,7 @@ void lower_int8_function(Lowering &lowering, Elementwise function);
 /* An input in an order, its bytes in steps of the output: looked up where these differ. Refuses other
  * than 8 bits there.
  */
-TensorId requantised(Lowering &lowering, size_t i, const Order &order);
+TensorId requantized(Lowering &lowering, size_t i, const Order &order);
 
 /* Refuses windows whose sums may have more bits than a float is exact in. */
 void require_exact_sums(int64_t count);

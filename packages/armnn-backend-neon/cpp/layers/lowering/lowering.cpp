@@ -368,7 +368,7 @@ bool is_alike(const Value &one, const Value &other) {
 }
 
 void require_alike(const Lowering &l) {
-  require(is_alike(l.input(0), l.output()), "input and output must have the same data type and quantisation");
+  require(is_alike(l.input(0), l.output()), "input and output must have the same data type and quantization");
   require(l.input(0).quantization.axis < 0 && l.output().quantization.axis < 0,
           "scales per axis are not carried here", 0);
 }

@@ -141,7 +141,7 @@ class Lowering {
   void add_input(int32_t value);
   /* Returns a value in plain order in memory of its own, for execute to write. */
   TensorId add_output(int32_t value);
-  /* Lowers a layer; one with quantised data that has no operation for it is computed in floats
+  /* Lowers a layer; one with quantized data that has no operation for it is computed in floats
    * between conversions. Throws Refusal.
    */
   void lower(const Layer &layer);
@@ -242,7 +242,7 @@ class Lowering {
   const Layer *layer_ = nullptr;
   std::optional<int64_t> constant_bytes_;
   std::vector<std::vector<Form>> forms_; /* of each value, the first one as it was made; none: not made yet */
-  std::deque<Value> float_values_; /* numbered after values_: quantised values and those of 16 bits as floats */
+  std::deque<Value> float_values_; /* numbered after values_: quantized values and those of 16 bits as floats */
   std::map<int32_t, int32_t> float_values_of_;
 };
 
@@ -251,10 +251,10 @@ template <typename Text>
 void require(bool holds, const Text &reason, int32_t input = -1) {
   if (!holds) throw Refusal{std::string(reason), input};
 }
-/* Whether values have one data type and quantisation. */
+/* Whether values have one data type and quantization. */
 bool is_alike(const Value &one, const Value &other);
 
-/* Refuses an output of another data type or quantisation than the first input. */
+/* Refuses an output of another data type or quantization than the first input. */
 void require_alike(const Lowering &lowering);
 /* Refuses indices that are neither Signed32 nor Signed64. */
 void require_indices(const Value &value, int32_t input);
@@ -271,7 +271,7 @@ const LayerType &layer_type(std::string_view name);
 
 /* The scales of a value times a factor; floats have one of 1. */
 std::vector<double> steps_times(const Value &value, double factor);
-/* Of the bias of a layer whose first three inputs are data, weights and bias, if one of the former is quantised. */
+/* Of the bias of a layer whose first three inputs are data, weights and bias, if one of the former is quantized. */
 std::vector<double> weighted_bias_steps(const Lowering &lowering, size_t i);
 
 /* Which functions lower which layer type; one list per family of the layer table. */

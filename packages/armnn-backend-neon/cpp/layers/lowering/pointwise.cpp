@@ -42,7 +42,7 @@ void lower_span_function(Lowering &l, SpanFunction function, double elements, Sp
     require(broadcasts(given, shape), "it does not broadcast to the output", static_cast<int32_t>(i));
     const Order own = given.size() == shape.size() ? order : plain_order(given.size());
     iteration.strides.push_back(strides_along(given, own, order));
-    operands.push_back(kind == SpanKind::in_output_steps ? requantised(l, i, own) : l.in(i, own));
+    operands.push_back(kind == SpanKind::in_output_steps ? requantized(l, i, own) : l.in(i, own));
   }
   l.add(broadcast_function(std::move(operands), l.out(0, order), merged(iteration), function, elements, kind));
 }

@@ -92,7 +92,7 @@ OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along
 
 OperationPtr trilu(Ends ends, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper);
 
-/* Of each output row or column: its two neighbouring samples, and the share of the latter. */
+/* Of each output row or column: its two neighboring samples, and the share of the latter. */
 struct Sampling {
   std::vector<int64_t> low;
   std::vector<int64_t> high;

@@ -80,13 +80,13 @@ class Resize final : public Operation {
       constexpr auto kFormat = static_cast<int>(HalfFormat::bfloat16);
       kernels.half_to_float32[kFormat](reinterpret_cast<const uint16_t *>(row), memory, row_length_);
     } else {
-      dequantise(kernels, from_.type, from_.quantization, row, memory, row_length_);
+      dequantize(kernels, from_.type, from_.quantization, row, memory, row_length_);
     }
     return memory;
   }
 
   void encode(const Kernels &kernels, const float *row, std::byte *to) const {
-    if (to_.type != ARMNN_BFLOAT16) return quantise(kernels, to_.type, to_.quantization, row, to, made_);
+    if (to_.type != ARMNN_BFLOAT16) return quantize(kernels, to_.type, to_.quantization, row, to, made_);
     kernels.round_to_bfloat16(row, reinterpret_cast<Bfloat16 *>(to), made_);
   }
 

@@ -11,7 +11,7 @@
 
 namespace cpuacc {
 
-/* How far apart in the weights those of neighbouring channels are, and of a window's rows and columns. */
+/* How far apart in the weights those of neighboring channels are, and of a window's rows and columns. */
 struct WindowSteps {
   int64_t channel, row, column;
 

@@ -95,7 +95,7 @@ class BroadcastFunction final : public Pointwise {
 
 }  // namespace
 
-/* Neighbouring axes that all operands walk through as through one become one. */
+/* Neighboring axes that all operands walk through as through one become one. */
 Iteration merged(const Iteration &from) {
   Iteration result{{}, std::vector<Shape>(from.strides.size())};
   for (size_t i = 0; i < from.shape.size(); ++i) {

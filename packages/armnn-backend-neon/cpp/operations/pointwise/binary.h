@@ -10,7 +10,7 @@
 namespace cpuacc {
 
 /* Computes n contiguous elements; a step of an operand is how many of its elements apart
- * two neighbours read.
+ * two neighbors read.
  */
 using SpanFunction = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
 
@@ -25,7 +25,7 @@ struct Iteration {
   std::vector<Shape> strides; /* of each operand */
 };
 
-/* Neighbouring axes that all operands step through as through one become one. */
+/* Neighboring axes that all operands step through as through one become one. */
 Iteration merged(const Iteration &from);
 
 OperationPtr broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,

@@ -62,7 +62,7 @@ class Cast final : public Unary {
 };
 
 /* To float32 such that what is then rounded to a half is rounded only once: what float32 cannot hold
- * becomes the odd one of its neighbours, which is no half, nor between two of them.
+ * becomes the odd one of its neighbors, which is no half, nor between two of them.
  */
 template <typename From>
 void convert_to_odd(const void *from, void *to, int64_t n) {

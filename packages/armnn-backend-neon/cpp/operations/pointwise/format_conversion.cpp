@@ -19,8 +19,8 @@ void FormatConversion::compute_span(const Kernels &kernels, const void *const *o
   const void *from = operands[0];
   const auto format = static_cast<int>(half_format_of(stored_));
   if (!is_half(stored_)) {
-    decodes_ ? dequantise(kernels, stored_, quantization_, from, static_cast<float *>(to), n)
-             : quantise(kernels, stored_, quantization_, static_cast<const float *>(from), to, n);
+    decodes_ ? dequantize(kernels, stored_, quantization_, from, static_cast<float *>(to), n)
+             : quantize(kernels, stored_, quantization_, static_cast<const float *>(from), to, n);
   } else if (decodes_) {
     kernels.half_to_float32[format](static_cast<const uint16_t *>(from), static_cast<float *>(to), n);
   } else {

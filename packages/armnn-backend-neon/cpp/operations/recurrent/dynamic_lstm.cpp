@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "costs/costs.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 #include "operations/recurrent/recurrence.h"
 
 namespace cpuacc {
@@ -41,10 +41,10 @@ class PackedByteWeights {
   }
 
   /* From the sums of rows to real numbers. */
-  DequantisedAccumulators real(const Int8Kernels &kernels, const ByteSteps &rows, int64_t way) const {
+  DequantizedAccumulators real(const Int8Kernels &kernels, const ByteSteps &rows, int64_t way) const {
     const int64_t first = way * packed_.columns;
     const float *scales = packed_.scales.data() + first;
-    DequantisedAccumulators real{packed_.folded.data() + first, rows.scale, nullptr};
+    DequantizedAccumulators real{packed_.folded.data() + first, rows.scale, nullptr};
     real.whole_factor = rows.zero_point + kernels.read_offset[0];
     if (has_.scales_differ) {
       real.column_scales = scales;
@@ -54,7 +54,7 @@ class PackedByteWeights {
     return real;
   }
 
-  Int8GemmTask task(const Int8Params &params, int64_t way, std::byte *out, const DequantisedAccumulators &real) const {
+  Int8GemmTask task(const Int8Params &params, int64_t way, std::byte *out, const DequantizedAccumulators &real) const {
     return {has_.layout,           params, packed_.matrix(way), no_bias_.data(), nullptr,
             packed_.seeks_small, out,    has_.layout.columns, {},              &real};
   }
@@ -105,7 +105,7 @@ class ProductOfBytes final : public Operation {
     frame.for_each(weights_.ways() * tasks, tiling_.task_ns(), [&](int64_t i, int32_t thread) {
       const int64_t way = i / tasks;
       const Int8Params params = weights_.params(way);
-      DequantisedAccumulators real = weights_.real(kernels, steps, way);
+      DequantizedAccumulators real = weights_.real(kernels, steps, way);
       if (!bias_.empty()) real.shift = bias_.data() + way * layout.columns;
       auto *out = reinterpret_cast<std::byte *>(frame.out<float>(outputs[0]) + way * rows_ * layout.columns);
       run_int8_gemm_task(weights_.task(params, way, out, real), tiling_, i % tasks, kernels,

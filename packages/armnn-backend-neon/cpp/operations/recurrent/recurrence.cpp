@@ -243,7 +243,7 @@ size_t Recurrence<T>::way_bytes(const Rows<T> &rows) const {
   return bytes;
 }
 
-/* As weights are that were quantised and are floats again. */
+/* As weights are that were quantized and are floats again. */
 template <typename T>
 bool Recurrence<T>::find_steps(const T *weights, std::vector<float> &steps) const {
   for (int64_t way = 0; way < reading_.ways; ++way) {

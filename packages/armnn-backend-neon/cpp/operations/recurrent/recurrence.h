@@ -323,7 +323,7 @@ class Recurrence : public Operation {
 /* The order of the gates in rows of all of them. */
 enum LstmGate : int64_t { kInputGate, kOutputGate, kForgetGate, kCandidate, kLstmGates };
 
-/* The number that is added to the variance of a normalised gate, so that numbers that are all alike become zeros. */
+/* The number that is added to the variance of a normalized gate, so that numbers that are all alike become zeros. */
 template <typename T>
 constexpr T kNoVariance = std::numeric_limits<T>::min();
 
@@ -340,7 +340,7 @@ OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, co
 /* Gates in the order input, output, forget, candidate; functions of the gates, the candidate and the
  * output. With a projection its weights [ways, outputs, units] are behind the recurrent ones of a way.
  *
- * Inputs: those of Recurrence, or these and, each or kNone, the factors and offsets of normalised gates
+ * Inputs: those of Recurrence, or these and, each or kNone, the factors and offsets of normalized gates
  * [2, 4 * units], which have no other bias, and the bias of the projection [outputs]; both for one way.
  */
 template <typename T>

@@ -18,11 +18,11 @@ struct Kept {
 };
 
 /* Rounds what Arm NN's reference rounds, where and as often: each sum after each of its terms, what
- * comes out of a normalisation and out of an activation, the cell after each operation.
+ * comes out of a normalization and out of an activation, the cell after each operation.
  *
  * Inputs, all Float32: x [batch, width], the output [batch, outputs] and the cell [batch, units] of the step
  * before, the weights of x above those of the output [width + outputs, 4 * units], and, each of them or
- * kNone, the bias [4 * units], the peepholes [3 * units], the factors of normalised gates [4 * units], whose
+ * kNone, the bias [4 * units], the peepholes [3 * units], the factors of normalized gates [4 * units], whose
  * bias is added behind them, the projection's weights [units, outputs] and bias [outputs]; gates in the
  * order input, output, forget, candidate. Outputs: the output [batch, outputs] and the cell [batch, units].
  */
@@ -36,8 +36,8 @@ class RoundedLstm final : public Operation {
   struct Rules {
     std::array<Kept, 4> sums; /* of each gate */
     bool rounds_terms = true; /* a sum is rounded after each of its terms, or once */
-    std::array<Kept, 4> normalized; /* a gate behind its normalisation, and times its factors */
-    Kept biased; /* a normalised gate with its bias */
+    std::array<Kept, 4> normalized; /* a gate behind its normalization, and times its factors */
+    Kept biased; /* a normalized gate with its bias */
     Kept activated;
     Kept cell;
     float cell_clip = 0.0f; /* 0: none, as the next one */
@@ -66,7 +66,7 @@ class RoundedLstm final : public Operation {
   size_t row_bytes() const;
   void round(const Kernels &kernels, const Kept &kept, float *x, int64_t n, const Memory &memory) const;
   void add_sums(const Frame &frame, int64_t item, const Memory &memory) const;
-  /* Adds the peephole to a gate's sum, and normalises it. */
+  /* Adds the peephole to a gate's sum, and normalizes it. */
   void finish_sum(const Frame &frame, int64_t gate, const float *cell, const Memory &memory) const;
   void activate(const Kernels &kernels, const Elementwise &function, float *x, const Memory &memory) const;
   void show(const Frame &frame, float *shown, float *output, const Memory &memory) const;

@@ -167,7 +167,7 @@ class L2Normalize final : public Pixels {
 };
 
 /* y = sums and those of the places at most radius steps away. */
-void add_neighbours(const Kernels &kernels, const float *sums, float *y, int64_t length, int64_t step, int64_t radius) {
+void add_neighbors(const Kernels &kernels, const float *sums, float *y, int64_t length, int64_t step, int64_t radius) {
   std::copy(sums, sums + length, y);
   for (int64_t away = step; away <= radius * step && away < length; away += step) {
     kernels.arithmetic(Arithmetic::add, y, 1, sums + away, 1, y, length - away);
@@ -206,7 +206,7 @@ class LocalResponse final : public Pixels {
  private:
   void compute_pixel(const Kernels &kernels, const float *x, float *squares, float *y) const override {
     if (!std::isfinite(kernels.reduce_row(Reduction::sum, squares, length_))) return compute_in_double(x, y);
-    add_neighbours(kernels, squares, y, length_, 1, rule_.radius);
+    add_neighbors(kernels, squares, y, length_, 1, rule_.radius);
     respond(kernels, rule_, x, y, length_);
   }
 
@@ -258,7 +258,7 @@ class SpatialResponse final : public Operation {
       const float *line = from + away * length_;
       kernels.multiply_add(line, line, sums, length_);
     }
-    add_neighbours(kernels, sums, to, length_, channels_, rule_.radius);
+    add_neighbors(kernels, sums, to, length_, channels_, rule_.radius);
     if (std::isfinite(kernels.reduce_row(Reduction::sum, to, length_))) return respond(kernels, rule_, from, to, length_);
     for (int64_t i = 0; i < length_; ++i) to[i] = respond_in_double(rule_, from[i], sum_in_double(from, i, above, below));
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions along axes: sums, extremes and their places, scans, softmax, normalisation, pooling. */
+/* Reductions along axes: sums, extremes and their places, scans, softmax, normalization, pooling. */
 #pragma once
 
 #include <memory>
@@ -65,15 +65,15 @@ OperationPtr normalize_groups(const WeightedTensors &tensors, const GroupSizes &
 /* Of the channels of each pixel, which are last. */
 OperationPtr l2_normalize(Ends ends, float eps);
 
-/* x * (k + alpha * sum)^-beta, of the squares of x and of its neighbours on either side. */
+/* x * (k + alpha * sum)^-beta, of the squares of x and of its neighbors on either side. */
 struct LocalResponseRule {
   int64_t radius;
   float alpha, beta, k;
 };
 
-/* The neighbours are channels, which are last. */
+/* The neighbors are channels, which are last. */
 OperationPtr local_response(Ends ends, const LocalResponseRule &rule);
-/* The neighbours are pixels in both directions. Args: image: [N, H, W, C]. */
+/* The neighbors are pixels in both directions. Args: image: [N, H, W, C]. */
 OperationPtr spatial_response(Ends ends, const Shape &image, const LocalResponseRule &rule);
 
 /* Windows as the kernels of pooling take them. */

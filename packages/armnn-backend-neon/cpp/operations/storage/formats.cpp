@@ -50,12 +50,12 @@ Integer integer_of(armnn_data_type type) {
   return type == ARMNN_QSYMM_S16 ? Integer::signed16 : Integer::signed8;
 }
 
-void dequantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const void *x, float *y,
+void dequantize(const Kernels &kernels, armnn_data_type type, const Quantization &by, const void *x, float *y,
                 int64_t n) {
   kernels.dequantize[static_cast<int>(integer_of(type))](x, y, n, by.scales[0], by.zero_points[0]);
 }
 
-void quantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
+void quantize(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
               int64_t n) {
   kernels.quantize[static_cast<int>(integer_of(type))](x, y, n, by.scales[0], by.zero_points[0]);
 }

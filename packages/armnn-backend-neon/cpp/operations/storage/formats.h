@@ -23,9 +23,9 @@ bool is_quantized(armnn_data_type type);
 Integer integer_of(armnn_data_type type);
 
 /* Between what is stored and float32. */
-void dequantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const void *x, float *y,
+void dequantize(const Kernels &kernels, armnn_data_type type, const Quantization &by, const void *x, float *y,
                 int64_t n);
-void quantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
+void quantize(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
               int64_t n);
 
 /* Rows of numbers side by side, and of the same numbers rounded, maybe with a filler between. */
@@ -41,7 +41,7 @@ struct RoundedRows {
   void round(const Frame &frame, const float *from, Bfloat16 *to) const;
 };
 
-/* Numbers that are whole steps in 8 bits, as weights are that were quantised and are floats again. */
+/* Numbers that are whole steps in 8 bits, as weights are that were quantized and are floats again. */
 
 /* A step of which each number is a whole one in 8 bits, to the last bit; 0 if there is none.
  *

@@ -30,7 +30,7 @@ class Op(NamedTuple):
             the layer table's ``in_place`` says.
 
     A layer type that the layer table says ``moves_data`` is given the stored values, if inputs and
-    outputs store alike. The others work on real values: quantised, Float16 and BFloat16 tensors
+    outputs store alike. The others work on real values: quantized, Float16 and BFloat16 tensors
     arrive as float32; Float32, Float64, integers and Booleans as they are. NumPy's floating-point
     warnings are switched off while it runs.
     """

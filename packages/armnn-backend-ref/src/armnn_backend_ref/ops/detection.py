@@ -39,9 +39,9 @@ def _decoded(d: DetectionPostProcessDescriptor, encodings: Array, anchors: Array
     """Return [B,4]: lower corner (y, x), then upper corner."""
     scales = np.array([d.scale_y, d.scale_x, d.scale_h, d.scale_w], encodings.dtype)
     encoded = encodings / scales
-    centres = encoded[:, :2] * anchors[:, 2:] + anchors[:, :2]
+    centers = encoded[:, :2] * anchors[:, 2:] + anchors[:, :2]
     halves = np.exp(encoded[:, 2:]) * (anchors[:, 2:] / 2)
-    return np.concatenate([centres - halves, centres + halves], 1)
+    return np.concatenate([centers - halves, centers + halves], 1)
 
 
 def _box_by_box(
@@ -118,6 +118,6 @@ def _corners(boxes: Array, center_point_box: bool) -> Array:
     """Return each box as lower corner, then upper corner, [...,4]."""
     pairs = boxes.reshape(*boxes.shape[:-1], 2, 2)
     if center_point_box:
-        centres, sizes = pairs[..., 0, :], pairs[..., 1, :]
-        return np.concatenate([centres - sizes / 2, centres + sizes / 2], -1)
+        centers, sizes = pairs[..., 0, :], pairs[..., 1, :]
+        return np.concatenate([centers - sizes / 2, centers + sizes / 2], -1)
     return np.sort(pairs, -2).reshape(boxes.shape)

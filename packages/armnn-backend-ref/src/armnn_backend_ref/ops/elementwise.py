@@ -98,7 +98,7 @@ def floor(_d: Descriptor, x: Array) -> Array:
 def comparison(d: ComparisonDescriptor, x: Array, y: Array) -> Array:
     """Compare each pair of real values.
 
-    Quantised operands may have different scales.
+    Quantized operands may have different scales.
     """
     return _COMPARISONS[d.operation](x, y)
 

@@ -111,7 +111,7 @@ def mat_mul_n_bits(
     zero_points: Array | None,
     bias: Array | None,
 ) -> Array:
-    """Return the product with the transpose of the dequantised weights, plus bias."""
+    """Return the product with the transpose of the dequantized weights, plus bias."""
     size = x.shape[-1]
     right = dequantized_blocks(weights, scales, zero_points, d.bits, d.block_size, size)
     y: Array = x @ right.astype(x.dtype).T

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Normalisation by given statistics, by the input's own, and softmax."""
+"""Normalization by given statistics, by the input's own, and softmax."""
 
 from __future__ import annotations
 
@@ -87,18 +87,18 @@ def batch_normalization(
 @op("InstanceNormalization")
 @_wide_if_needed
 def instance_normalization(d: InstanceNormalizationDescriptor, x: Array) -> Array:
-    """Normalise each channel of each image on its own.
+    """Normalize each channel of each image on its own.
 
     Mean and variance are those of the channel in the image.
     """
     if x.size == 0:
         return x
     axes = d.data_layout.spatial_axes
-    centred: Array = x - x.mean(axes, keepdims=True)
-    variance = np.square(centred).mean(axes, keepdims=True)
-    centred *= x.dtype.type(d.gamma) / _root(variance + x.dtype.type(d.eps))
-    centred += x.dtype.type(d.beta)
-    return centred
+    centered: Array = x - x.mean(axes, keepdims=True)
+    variance = np.square(centered).mean(axes, keepdims=True)
+    centered *= x.dtype.type(d.gamma) / _root(variance + x.dtype.type(d.eps))
+    centered += x.dtype.type(d.beta)
+    return centered
 
 
 @op("L2Normalization")
@@ -117,9 +117,9 @@ def l2_normalization(d: L2NormalizationDescriptor, x: Array) -> Array:
 @op("Normalization")
 @_wide_if_needed
 def normalization(d: NormalizationDescriptor, x: Array) -> Array:
-    """Compute x / (k + alpha * neighbours) ** beta (Krizhevsky 2012).
+    """Compute x / (k + alpha * neighbors) ** beta (Krizhevsky 2012).
 
-    ``neighbours`` is the sum of their squares. Neighbours are the elements within ``norm_size //
+    ``neighbors`` is the sum of their squares. Neighbors are the elements within ``norm_size //
     2`` on either side, itself among them: along the channels, or over height and width.
     """
     layout, radius = d.data_layout, d.norm_size // 2
@@ -162,7 +162,7 @@ def log_softmax(d: LogSoftmaxDescriptor, x: Array) -> Array:
 def layer_normalization(
     d: LayerNormalizationDescriptor, x: Array, gamma: Array | None, beta: Array | None
 ) -> Array:
-    """Normalise by mean and variance over ``d.axis`` and later axes."""
+    """Normalize by mean and variance over ``d.axis`` and later axes."""
     y = _standardized(x, tuple(range(d.axis % x.ndim, x.ndim)), d.eps)
     return _scaled(y, gamma, beta)
 
@@ -184,7 +184,7 @@ def rms_normalization(d: RmsNormalizationDescriptor, x: Array, gamma: Array | No
 def group_normalization(
     d: GroupNormalizationDescriptor, x: Array, gamma: Array | None, beta: Array | None
 ) -> Array:
-    """Normalise each channel group of each item on its own.
+    """Normalize each channel group of each item on its own.
 
     Mean and variance are those of the group in the item.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Conversion between data types: Cast, Quantize, Dequantize and others.
 
-The framework decodes quantised and half precision inputs and encodes such outputs, so that most of
+The framework decodes quantized and half precision inputs and encodes such outputs, so that most of
 these layers have nothing left to do.
 """
 
@@ -45,13 +45,13 @@ def bit_cast(_d: Descriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array
 
 @op("Quantize")
 def quantize(_d: Descriptor, x: Array) -> Array:
-    """Return the real values; the framework quantises them."""
+    """Return the real values; the framework quantizes them."""
     return x
 
 
 @op("Dequantize")
 def dequantize(_d: Descriptor, x: Array) -> Array:
-    """Return the real values; the framework has dequantised them."""
+    """Return the real values; the framework has dequantized them."""
     return x
 
 

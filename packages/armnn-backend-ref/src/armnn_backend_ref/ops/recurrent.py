@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""LSTM layers: one cell for float, sequence and quantised ones.
+"""LSTM layers: one cell for float, sequence and quantized ones.
 
 It computes in real values, or in the few bits that :class:`Storage` keeps of them.
 
 Names: I is the size of the input, U the number of units, O the size of the output. The cell is that
 of Hochreiter and Schmidhuber 1997 with peepholes and projection (Sak et al. 2014), coupled input
-and forget gates (Greff et al. 2015) and layer normalisation (Ba et al. 2016).
+and forget gates (Greff et al. 2015) and layer normalization (Ba et al. 2016).
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def _stored(data_type: DataType, steps: Array | np.float32, zero: Array | np.flo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Functions that round the inner values of a quantised cell.
+    """Functions that round the inner values of a quantized cell.
 
     Attributes:
         sums: What a gate is stored as while its terms are added up, by gate; all of one data type.
         each_term: Whether it is stored after each term, as Arm NN does, or once.
-        normalized: Of a gate that is normalised, and again of it times its weights, by gate.
-        biased: Of a normalised gate with its bias.
+        normalized: Of a gate that is normalized, and again of it times its weights, by gate.
+        biased: Of a normalized gate with its bias.
         activated: Of what comes out of an activation.
         cell: Of the cell.
     """
@@ -140,7 +140,7 @@ class Cell:
         parameters: Weights [U,I], [U,O] and biases [U] by the names of the layer's inputs; those of
             the input gate are absent if it is one minus the forget gate.
         peephole: Whether the gates see the cell.
-        layer_norm: Whether the gates are normalised before their bias is added.
+        layer_norm: Whether the gates are normalized before their bias is added.
         activation: Of the cell candidate and of the cell on its way to the output.
         clip: Where the cell is clipped; 0 for nowhere.
         storage: What is left of its inner values.
@@ -171,7 +171,7 @@ class Cell:
     def _sums(self, x: Array, hidden: Array) -> dict[str, Array]:
         """Return the summed products of each gate.
 
-        They include the bias of a gate that is not normalised.
+        They include the bias of a gate that is not normalized.
         """
         named = self.parameters
         weights = {
@@ -214,10 +214,10 @@ def _standardized(x: Array) -> Array:
     """
     if x.size == 0:
         return x
-    centred: Array = x - x.mean(-1, keepdims=True)
-    variance = np.square(centred).mean(-1, keepdims=True)
-    centred /= np.sqrt(np.where(variance == 0, x.dtype.type(_LAYER_NORM_EPSILON), variance))
-    return centred
+    centered: Array = x - x.mean(-1, keepdims=True)
+    variance = np.square(centered).mean(-1, keepdims=True)
+    centered /= np.sqrt(np.where(variance == 0, x.dtype.type(_LAYER_NORM_EPSILON), variance))
+    return centered
 
 
 _S16 = DataType.QSYMM_S16
@@ -226,10 +226,10 @@ _GATE_SCALE = 2.0**-12
 """The steps of the gates of QuantizedLstm before their activation."""
 
 _BIASED_SCALE = 1 / 4096
-"""The steps of a gate of QLstm between its normalisation and its activation."""
+"""The steps of a gate of QLstm between its normalization and its activation."""
 
 _LAYER_NORM_STEPS = 1024
-"""A normalised gate of QLstm has as many times the product of the steps of input and weights."""
+"""A normalized gate of QLstm has as many times the product of the steps of input and weights."""
 
 _ACTIVATIONS: dict[LstmActivation, Function] = {
     LstmActivation.NONE: same,
@@ -251,7 +251,7 @@ def lstm(
 ) -> tuple[Array, ...]:
     """Return scratch (zero), output state, cell state and output.
 
-    A quantised layer keeps its gates in the steps of the scratch buffer, as Arm NN does.
+    A quantized layer keeps its gates in the steps of the scratch buffer, as Arm NN does.
     """
     named = _named("Lstm", parameters)
     scratch, _, cells, result = outputs
@@ -308,9 +308,9 @@ def q_lstm(
     """Return output state, cell state and output of one step.
 
     It is computed in float32. What has a scale of its own is rounded to it, where and as often as
-    Arm NN does: each sum of products after each of its terms, a gate once it is normalised,
+    Arm NN does: each sum of products after each of its terms, a gate once it is normalized,
     weighted, biased and activated, the cell, and the output before its projection. The biases
-    belong to the normalisation: without it, Android and Arm NN do not add any.
+    belong to the normalization: without it, Android and Arm NN do not add any.
     """
     named = _named("QLstm", parameters)
     if not d.layer_norm_enabled:

@@ -135,7 +135,7 @@ def pad(d: PadDescriptor, x: Array) -> Array:
     """Surround the input with ``d.pad_value`` or its mirror image.
 
     The value is a real one whatever the type; it saturates. Arm NN takes it for a stored value
-    when the tensor is quantised.
+    when the tensor is quantized.
     """
     if d.padding_mode is not PaddingMode.CONSTANT:
         return np.pad(x, d.pad_list, _PAD_MODES[d.padding_mode])

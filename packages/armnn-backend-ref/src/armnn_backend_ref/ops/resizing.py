@@ -29,7 +29,7 @@ def resize(d: ResizeDescriptor, x: Array) -> Array:
     """Sample the input at the target's rows, then its columns.
 
     The arithmetic of coordinates is TFLite's and Arm NN's, in float32: output pixel i is at i *
-    scale, or (i + 0.5) * scale - 0.5 with half pixel centres. The nearest neighbour is the rounded
+    scale, or (i + 0.5) * scale - 0.5 with half pixel centers. The nearest neighbor is the rounded
     coordinate with aligned corners, else the one below (i + 0.5) * scale or i * scale, unless
     ``d.rounding`` names another rule.
     """
@@ -135,17 +135,17 @@ def _nearest(d: ResizeDescriptor, x: Array, axis: int, places: Array) -> Array:
     if d.rounding is ResizeRounding.TENSORFLOW:
         nearest = round_half_away(places) if d.align_corners else np.floor(places)
     else:
-        nearest = _ROUNDINGS[d.rounding](_centred(d, places))
+        nearest = _ROUNDINGS[d.rounding](_centered(d, places))
     picked: Array = np.take(x, np.clip(nearest, 0, last).astype(np.intp), axis)
     return picked
 
 
 def _bilinear(d: ResizeDescriptor, x: Array, axis: int, places: Array) -> Array:
-    return _blended(x, axis, _linear_taps(_centred(d, places)))
+    return _blended(x, axis, _linear_taps(_centered(d, places)))
 
 
 def _cubic(d: ResizeDescriptor, x: Array, axis: int, places: Array) -> Array:
-    taps = _cubic_taps(_centred(d, places), d.cubic_coefficient)
+    taps = _cubic_taps(_centered(d, places), d.cubic_coefficient)
     if d.exclude_outside:
         size = x.shape[axis]
         taps = [(at, np.where((at >= 0) & (at < size), weight, 0)) for at, weight in taps]
@@ -157,7 +157,7 @@ def _cubic(d: ResizeDescriptor, x: Array, axis: int, places: Array) -> Array:
 def _places(d: ResizeDescriptor, size: int, target: int, given: float) -> Array:
     """Return the input coordinate of each output pixel.
 
-    It counts from the left edge of the first pixel, not from its centre.
+    It counts from the left edge of the first pixel, not from its center.
     """
     places: Array = np.arange(target, dtype=np.float32)
     places += 0.5 if d.half_pixel_centers else 0
@@ -166,7 +166,7 @@ def _places(d: ResizeDescriptor, size: int, target: int, given: float) -> Array:
     return places / np.float32(given) if given else places * (np.float32(size) / np.float32(target))
 
 
-def _centred(d: ResizeDescriptor, places: Array) -> Array:
+def _centered(d: ResizeDescriptor, places: Array) -> Array:
     """Return the places counted from the first sample."""
     return places - np.float32(0.5 if d.half_pixel_centers else 0)
 

@@ -433,7 +433,7 @@ class Interpreter:
         if optimized.value_inputs:
             return  # the values that decide are not known yet
         states = {name: state.shape for name, state in self._states.items()}
-        network = optimized.specialise(self._by_name(shapes) | states, {}).network
+        network = optimized.specialize(self._by_name(shapes) | states, {}).network
         found = {layer.name: layer.input_infos[0] for layer in network.outputs}
         for name, index in zip(optimized.outputs, self.model.outputs, strict=False):
             info = found.get(name)

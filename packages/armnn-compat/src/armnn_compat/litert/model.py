@@ -45,7 +45,7 @@ class Tensor:
         shape: Its dimensions, 1 where they are not known.
         signature: Its dimensions, -1 where they are not known; empty if the file leaves it out.
         dtype: The type of its elements; None where NumPy has none.
-        scales: Its scales; none if it is not quantised.
+        scales: Its scales; none if it is not quantized.
         zero_points: As many.
         axis: The axis of several scales.
         is_variable: Whether it keeps its value from run to run.

@@ -217,7 +217,7 @@ class OrtEpDevice(metaclass=_Refused):
 
 
 class OrtExternalInitializerInfo(metaclass=_Refused):
-    """Where the data of an initialiser is."""
+    """Where the data of an initializer is."""
 
 
 class OrtHardwareDevice(metaclass=_Refused):

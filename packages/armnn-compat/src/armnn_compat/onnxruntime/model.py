@@ -33,7 +33,7 @@ _OWN_FORMAT = b"ORTM"
 """What stands at the fifth byte of ``.ort`` files."""
 
 _OVERRIDABLE_SINCE = 4
-"""The version of the format before which every initialiser had to be an input, too."""
+"""The version of the format before which every initializer had to be an input, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Description:
     """What a model declares.
 
     Attributes:
-        inputs: Its inputs without those that have an initialiser.
+        inputs: Its inputs without those that have an initializer.
         overridable: The inputs that have one and may be given another value.
         outputs: Its outputs.
         metadata: What the file says about itself.

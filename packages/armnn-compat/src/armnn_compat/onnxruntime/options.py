@@ -293,7 +293,7 @@ class SessionOptions(_Checked):
         )
 
     def add_initializer(self, name: str, _value: object) -> NoReturn:
-        """Refuse an initialiser that is shared by sessions.
+        """Refuse an initializer that is shared by sessions.
 
         Raises:
             NotImplemented: Always.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors: their shapes and infos, their memory, and single values in quantised integers."""
+"""Tensors: their shapes and infos, their memory, and single values in quantized integers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TensorShape:
 
 
 class TensorInfo:
-    """Shape, data type and quantisation of a tensor.
+    """Shape, data type and quantization of a tensor.
 
     ``TensorInfo()``, ``TensorInfo(info)``, or ``TensorInfo(shape, data_type, scale, offset,
     is_constant)``, of which the last three may be left out.
@@ -183,7 +183,7 @@ class TensorInfo:
         self._is_constant = bool(IsConstant)
 
     def IsTypeSpaceMatch(self, other: TensorInfo) -> bool:
-        """Return whether data type and quantisation are the same."""
+        """Return whether data type and quantization are the same."""
         mine = self._data_type, self._scales, self._offsets, self._axis
         return mine == (other._data_type, other._scales, other._offsets, other._axis)
 

@@ -37,7 +37,7 @@ class Tolerance:
         reason: Why it is not exact, for people.
         rtol: Relative to the expected value, for floats.
         atol: Absolute, for floats.
-        steps: In steps of the stored values, for quantised types.
+        steps: In steps of the stored values, for quantized types.
     """
 
     reason: str
@@ -100,7 +100,7 @@ class LayerCase:
 
 
 Output: TypeAlias = TensorInfo | DataType | None
-"""What an output shall be: an info (its shape is not looked at), a data type whose quantisation is
+"""What an output shall be: an info (its shape is not looked at), a data type whose quantization is
 fitted to the expected values, or None for the data type of the case."""
 
 

@@ -103,8 +103,8 @@ def detection_post_process(data_type: DataType) -> Iterator[LayerCase]:
 
 
 # Worked by hand. All anchors are one high and one wide and nothing is encoded, so a box is its
-# anchor; beside those of its column (the x of its centre) no box overlaps it.
-#   box  centre y, x   background  class 0  class 1
+# anchor; beside those of its column (the x of its center) no box overlaps it.
+#   box  center y, x   background  class 0  class 1
 #    0     0.0,  0.0      0.5       0.75     0.25     it shares with box 1: 0.75 / 1.25 = 0.6
 #    1     0.25, 0.0      0.5       0.75     0.5
 #    2     0.0, 10.0      0.5       0.25     0.75     it shares with box 3: 0.25 / 1.75 = 1/7
@@ -223,7 +223,7 @@ def non_max_suppression(data_type: DataType) -> Iterator[LayerCase]:
     usual = {"max_output_boxes_per_class": 3, "iou_threshold": 0.2}
     rows: tuple[tuple[str, dict[str, Any], bool], ...] = (
         ("corners", usual, False),
-        ("a centre", {**usual, "center_point_box": True}, False),
+        ("a center", {**usual, "center_point_box": True}, False),
         ("above a score", {**usual, "score_threshold": 0.5}, False),
         ("no overlap at all", {**usual, "iou_threshold": 0.0}, True),
         ("none wanted", {"iou_threshold": 0.5}, True),
@@ -244,8 +244,8 @@ def non_max_suppression(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, name, d, [boxes, scores], expected, outputs=outputs, edge=edge)
 
 
-def _corners(box: list[float], centred: bool) -> list[float]:
+def _corners(box: list[float], centered: bool) -> list[float]:
     a, b, c, d = box
-    if centred:
+    if centered:
         return [a - c / 2, b - d / 2, a + c / 2, b + d / 2]
     return [min(a, c), min(b, d), max(a, c), max(b, d)]

@@ -257,7 +257,7 @@ def _each(function: Callable[[Any], Any], x: NDArray[Any]) -> NDArray[Any]:
 def elementwise_unary(data_type: DataType) -> Iterator[LayerCase]:
     """Cover every function in its domain, halves where rounded."""
     for operation, (function, low, high) in _UNARY.items():
-        # Nothing stored may be outside of the domain, so quantisation fits the values alone.
+        # Nothing stored may be outside of the domain, so quantization fits the values alone.
         x = values(data_type, (2, 3, 5), low, high, seed=int(operation))
         d = ElementwiseUnaryDescriptor(operation=operation)
         expected = _each(function, x.real)

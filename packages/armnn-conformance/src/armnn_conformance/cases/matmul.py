@@ -74,7 +74,7 @@ def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
 
 
 @cases(FullyConnectedDescriptor, types=QUANTIZED)
-def fully_connected_with_a_quantised_bias(data_type: DataType) -> Iterator[LayerCase]:
+def fully_connected_with_a_quantized_bias(data_type: DataType) -> Iterator[LayerCase]:
     """Give the bias a scale of its own."""
     x, w = values(data_type, (2, 3), seed=1), values(data_type, (3, 2), -1, 1, seed=2)
     b = values(DataType.QASYMM_S8, (2,), -1, 1, seed=3, constant=True)

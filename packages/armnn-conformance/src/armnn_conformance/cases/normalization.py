@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of normalisation, with explicit loops over neighbours."""
+"""Conformance cases of normalization, with explicit loops over neighbors."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def instance_normalization(data_type: DataType) -> Iterator[LayerCase]:
         x = values(data_type, shape, seed=2)
         axes = (2, 3) if layout is DataLayout.NCHW else (1, 2)
         d = InstanceNormalizationDescriptor(gamma=1.5, beta=-0.25, eps=0.1, data_layout=layout)
-        centred = x.real - x.real.mean(axes, keepdims=True)
-        variance = (centred**2).mean(axes, keepdims=True)
-        expected = 1.5 * centred / np.sqrt(variance + 0.1) - 0.25
+        centered = x.real - x.real.mean(axes, keepdims=True)
+        variance = (centered**2).mean(axes, keepdims=True)
+        expected = 1.5 * centered / np.sqrt(variance + 0.1) - 0.25
         yield case(data_type, layout.arm_name, d, [x], expected, tolerance=_COARSE.get(data_type))
     x = values(data_type, (1, 3, 1, 1), seed=3)
     d = InstanceNormalizationDescriptor(beta=0.5, eps=1.0)
@@ -102,7 +102,7 @@ def l2_normalization(data_type: DataType) -> Iterator[LayerCase]:
     yield case(data_type, "eps as the lower bound", d, [x], expected, edge=True)
 
 
-def _neighbours(x: NDArray[Any], axes: tuple[int, ...], radius: int) -> NDArray[Any]:
+def _neighbors(x: NDArray[Any], axes: tuple[int, ...], radius: int) -> NDArray[Any]:
     """Sum the squares within the radius along the axes."""
     total = np.zeros(x.shape)
     for place in np.ndindex(*x.shape):
@@ -135,13 +135,13 @@ def normalization(data_type: DataType) -> Iterator[LayerCase]:
                     k=1.5,
                     data_layout=layout,
                 )
-                total = 1.5 + 0.3 * _neighbours(x.real, axes, size // 2)
+                total = 1.5 + 0.3 * _neighbors(x.real, axes, size // 2)
                 name = f"{kind.arm_name} {size} {layout.arm_name}"
                 yield case(data_type, name, d, [x], x.real * total**-0.75, edge=edge)
     # A size of 4 reaches two elements on either side, as 5 does.
     d = NormalizationDescriptor(norm_size=4, alpha=0.5, beta=0.25, k=0.75)
     x = values(data_type, (1, 6, 2, 3), seed=12)
-    expected = x.real * (0.75 + 0.5 * _neighbours(x.real, (1,), 2)) ** -0.25
+    expected = x.real * (0.75 + 0.5 * _neighbors(x.real, (1,), 2)) ** -0.25
     yield case(data_type, "an even size", d, [x], expected, edge=True)
 
 
@@ -151,7 +151,7 @@ def normalization_by_large_numbers(data_type: DataType) -> Iterator[LayerCase]:
     large = LARGE[data_type]
     x = tensor(data_type, np.array([large, -large, large / 2, 0.0]).reshape(1, 4, 1, 1))
     d = NormalizationDescriptor(norm_size=3, alpha=0.25, beta=0.5, k=1.0)
-    expected = x.real / np.sqrt(1.0 + 0.25 * _neighbours(x.real, (1,), 1))
+    expected = x.real / np.sqrt(1.0 + 0.25 * _neighbors(x.real, (1,), 1))
     yield case(data_type, "large numbers", d, [x], expected, edge=True, needs=EXTREME)
 
 
@@ -213,8 +213,8 @@ def log_softmax(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _standardized(x: NDArray[Any], axes: tuple[int, ...], eps: float) -> NDArray[Any]:
-    centred = x - x.mean(axes, keepdims=True)
-    result: NDArray[Any] = centred / np.sqrt((centred**2).mean(axes, keepdims=True) + eps)
+    centered = x - x.mean(axes, keepdims=True)
+    result: NDArray[Any] = centered / np.sqrt((centered**2).mean(axes, keepdims=True) + eps)
     return result
 
 

@@ -299,7 +299,7 @@ _MAX, _AVERAGE, _L2 = PoolingAlgorithm.MAX, PoolingAlgorithm.AVERAGE, PoolingAlg
 def pooling_of_no_ordinary_number(data_type: DataType) -> Iterator[LayerCase]:
     """Cover windows with NaN, infinities, and numbers near the limit.
 
-    A window has two numbers, which are neighbours along the width.
+    A window has two numbers, which are neighbors along the width.
     """
     large, inf = LARGE[data_type], np.inf
     rows = {

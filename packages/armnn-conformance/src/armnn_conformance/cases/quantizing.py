@@ -45,7 +45,7 @@ _SCALE = Tolerance("the scale is one division in float32", rtol=1e-6)
 
 @cases(QuantizeDescriptor, types=REAL)
 def quantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover each quantised type, no elements, per-channel scales."""
+    """Cover each quantized type, no elements, per-channel scales."""
     d = QuantizeDescriptor()
     shapes = {"": (2, 3, 5), ", a scalar": (), ", rank 5": (2, 1, 3, 1, 2)}
     for target, (name, shape) in zip(QUANTIZED, itertools.cycle(shapes.items()), strict=False):
@@ -301,7 +301,7 @@ def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
 def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
     """Cover halves, overflow to infinity and underflow to zero.
 
-    Halves are rounded to the even neighbour.
+    Halves are rounded to the even neighbor.
     """
     rows: list[tuple[str, list[float], list[float], bool]] = [
         ("ordinary", [-2.5, 0.25, 3.75], [-2.5, 0.25, 3.75], False),

@@ -57,7 +57,7 @@ _VARIANTS: dict[str, dict[str, Any]] = {
         "projection_enabled": True,
         "clipping_thres_proj": 0.4,
     },
-    "layer normalisation": {
+    "layer normalization": {
         "cifg_enabled": False,
         "activation_func": LstmActivation.TANH,
         "layer_norm_enabled": True,
@@ -139,8 +139,8 @@ def _gate(
     bias = real[BIASES[GATES.index(name)]]
     if not d.layer_norm_enabled:
         return np.asarray(y + bias)
-    centred = y - y.mean(-1, keepdims=True)
-    normal = centred / np.sqrt((centred**2).mean(-1, keepdims=True))
+    centered = y - y.mean(-1, keepdims=True)
+    normal = centered / np.sqrt((centered**2).mean(-1, keepdims=True))
     result: NDArray[Any] = normal * real[f"{name}_layer_norm_weights"] + bias
     return result
 
@@ -254,7 +254,7 @@ _SIXTEEN_BITS: dict[str, dict[str, Any]] = {
     "coupled gates and a clipped cell": {"cifg_enabled": True, "clipping_thres_cell": 0.25},
     "peephole": {"peephole_enabled": True},
     "projection": {"projection_enabled": True, "clipping_thres_proj": 0.3},
-    "layer normalisation": {"layer_norm_enabled": True},
+    "layer normalization": {"layer_norm_enabled": True},
     "a cell beyond the gates": {},
 }
 
@@ -415,8 +415,8 @@ _Q_LSTM: tuple[tuple[str, dict[str, Any], bool], ...] = (
     ("coupled gates with peephole", {"cifg_enabled": True, "peephole_enabled": True}, False),
     ("a projection", {"projection_enabled": True}, False),
     ("a clipped projection", {"projection_enabled": True, "projection_clip": 0.2}, False),
-    ("normalised", {"layer_norm_enabled": True}, False),
-    ("coupled gates, normalised", {"cifg_enabled": True, "layer_norm_enabled": True}, False),
+    ("normalized", {"layer_norm_enabled": True}, False),
+    ("coupled gates, normalized", {"cifg_enabled": True, "layer_norm_enabled": True}, False),
     ("one unit", {"cifg_enabled": True}, True),
 )
 
@@ -425,7 +425,7 @@ _Q_LSTM: tuple[tuple[str, dict[str, Any], bool], ...] = (
 def q_lstm(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each option, some together, one unit, and biases.
 
-    Biases count behind a normalisation only.
+    Biases count behind a normalization only.
     """
     for name, options, edge in _Q_LSTM:
         d = QLstmDescriptor(
@@ -499,7 +499,7 @@ def _q_lstm_gate(
     )
     named = {f"input_to_{gate}_weights": w, f"recurrent_to_{gate}_weights": r}
     y = x.real @ w.real.T + h.real @ r.real.T
-    # Behind the normalisation a step of the bias is 1/1024 of one of the weights.
+    # Behind the normalization a step of the bias is 1/1024 of one of the weights.
     steps = np.rint(_drawn((units,), seed + 2, 0.4) * 2**25).astype(np.int32)
     named[BIASES[GATES.index(gate)]] = tensor(DataType.SIGNED32, steps, constant=True)
     if d.layer_norm_enabled:

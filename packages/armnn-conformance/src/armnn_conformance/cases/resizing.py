@@ -176,7 +176,7 @@ def _tap(picture: NDArray[Any], at: Sequence[int], d: GridSampleDescriptor) -> f
     return float(picture[tuple(place)])
 
 
-def _neighbours(where: float, method: ResizeMethod) -> list[tuple[int, float]]:
+def _neighbors(where: float, method: ResizeMethod) -> list[tuple[int, float]]:
     low, part = math.floor(where), where - math.floor(where)
     if method is ResizeMethod.NEAREST_NEIGHBOR:
         return [(round(where), 1.0)]
@@ -222,7 +222,7 @@ def _sampled(
         wheres = []
         for size, g in zip(shape[:1:-1], grid.real[n, row, column], strict=True):
             wheres.append((g + 1) / 2 * (size - 1) if d.align_corners else ((g + 1) * size - 1) / 2)
-        across, down = (_neighbours(where, d.method) for where in wheres)
+        across, down = (_neighbors(where, d.method) for where in wheres)
         expected[n, c, row, column] = sum(
             wy * wx * _tap(x.real[n, c], (y, x_), d) for y, wy in down for x_, wx in across
         )
@@ -239,7 +239,7 @@ _SAMPLED = {
 
 @cases(RoiAlignDescriptor, types=FLOATS)
 def roi_align(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover average, maximum, sample counts, scale, centres, outside.
+    """Cover average, maximum, sample counts, scale, centers, outside.
 
     Sample counts are given and derived.
     """

@@ -190,7 +190,7 @@ def _check_slab(subject: Subject) -> None:
     for start, info in zip(starts[-len(outputs) :], layer.output_infos, strict=True):
         before[start : start + info.size_bytes] = slab[start : start + info.size_bytes]
     if not np.array_equal(slab, before):
-        raise NonconformityError("the step wrote to a neighbour of its output in the same block")
+        raise NonconformityError("the step wrote to a neighbor of its output in the same block")
 
 
 def _check_blocks(subject: Subject) -> None:

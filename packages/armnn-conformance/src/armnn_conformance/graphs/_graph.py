@@ -38,7 +38,7 @@ class GraphValue:
     """A tensor of a graph.
 
     Attributes:
-        info: Shape, data type and quantisation.
+        info: Shape, data type and quantization.
         real: The exact real values, float64.
         error: How far a correct backend may be from them.
         stored: What an input or a constant stores; None if a layer computes it.
@@ -196,7 +196,7 @@ def computed(
     Args:
         oracle: Computes the real values.
         operands: The inputs, None where one is absent.
-        infos: The quantisation of the outputs, or a data type to which it is fitted.
+        infos: The quantization of the outputs, or a data type to which it is fitted.
     """
     given = [value for value in operands if value is not None]
     exact = _all(oracle(*(value.real for value in given)))
@@ -219,7 +219,7 @@ def computed(
 def _representable(info: TensorInfo, real: NDArray[Any]) -> NDArray[Any]:
     """Return real values as far as they can be stored.
 
-    Other inputs than those that the quantisation was fitted to may lead beyond its range.
+    Other inputs than those that the quantization was fitted to may lead beyond its range.
     """
     if not info.is_quantized:
         return real
@@ -295,7 +295,7 @@ class LayerDraw:
         descriptor: Its parameters; the class says which layer it is.
         operands: Its inputs, None where one is absent.
         oracle: Computes the real values of the outputs from those of the operands.
-        info: The output's quantisation; fitted to the values if left out.
+        info: The output's quantization; fitted to the values if left out.
         outputs: How many outputs there are.
         any_batch: Whether the same layer may have an input of another batch.
     """

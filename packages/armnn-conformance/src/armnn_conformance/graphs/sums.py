@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Candidates that sum: convolutions, products, pooling, means and normalisations."""
+"""Candidates that sum: convolutions, products, pooling, means and normalizations."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def softmax(draw: Draw, x: GraphValue) -> LayerDraw:
 
 @candidate(LayerNormalizationDescriptor)
 def layer_normalization(draw: Draw, x: GraphValue) -> LayerDraw | None:
-    """Normalise the last axis, with a large eps."""
+    """Normalize the last axis, with a large eps."""
     if x.shape[-1] < 3:
         return None
     gamma, beta = draw.constant([x.shape[-1]], 0.5, 1), draw.constant([x.shape[-1]])

@@ -70,9 +70,9 @@ def repeat(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
 
 
 def store(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
-    """Serialise programs, destroy them, and run what deserialize makes."""
+    """Serialize programs, destroy them, and run what deserialize makes."""
     if life.library.function("serialize") is None or life.library.function("deserialize") is None:
-        raise NothingToPlayError("the backend does not serialise programs")
+        raise NothingToPlayError("the backend does not serialize programs")
     with life.backend() as backend:
         for graph in graphs:
             with life.program(backend, graph) as (program, _):

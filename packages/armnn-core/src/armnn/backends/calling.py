@@ -222,7 +222,7 @@ def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -
             )
             if problem:
                 raise OptimizationError(
-                    f"backend {backend_id!r} returned optimisation views that do not fit: layer "
+                    f"backend {backend_id!r} returned optimization views that do not fit: layer "
                     f"{layer.name!r} {problem}"
                 )
             seen[layer] = None

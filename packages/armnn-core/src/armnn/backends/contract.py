@@ -57,7 +57,7 @@ class Capability(StrEnum):
     """The known capabilities; the first nine are Arm NN's.
 
     ``Backend.capabilities`` states them by these names, true or false. The conformance kit checks
-    by behaviour what a backend states as true. A vendor may add names of its own.
+    by behavior what a backend states as true. A vendor may add names of its own.
     """
 
     NON_CONST_WEIGHTS = "NonConstWeights"
@@ -464,7 +464,7 @@ class ModelContext:
 
     Attributes:
         options: The options that the caller gave this backend for this network.
-        quantized_arithmetic: How the network's quantised layers round; a backend may ignore it.
+        quantized_arithmetic: How the network's quantized layers round; a backend may ignore it.
         cache: Where compiled programs may be kept from one process to the next, if the caller
             named a folder.
         context: What the backend keeps for the runtime, None without such a context. Since Backend
@@ -491,7 +491,7 @@ class ModelContext:
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return a key's value, made by ``make`` unless still held.
 
-        Workloads hold values. Specialisations of a network for different shapes share its weights;
+        Workloads hold values. Specializations of a network for different shapes share its weights;
         a workload that packs them asks here, with the identity of the array in the key, so that
         they are packed once. It holds the value, and the array too, so that no other array gets its
         identity. The value is freed with the last workload that holds it: a network that meets ever

@@ -50,7 +50,7 @@ def declared_range(requirements: Iterable[str], contract: str) -> SpecifierSet |
 
     Args:
         requirements: Each as in ``Requires-Dist``; what is malformed is passed over.
-        contract: The normalised name of the distribution.
+        contract: The normalized name of the distribution.
     """
     found: SpecifierSet | None = None
     for text in requirements:
@@ -106,7 +106,7 @@ _lock = threading.Lock()
 
 
 def static_backends(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
-    """Return the static backends, by normalised distribution name.
+    """Return the static backends, by normalized distribution name.
 
     They belong to the process: each call returns the same objects until :func:`refresh`.
 

@@ -51,7 +51,7 @@ class Lock:
     Attributes:
         path: The lock file.
         files: The sha256 of each shared library, by path.
-        distributions: Version and sha256 of the RECORD of each distribution, by normalised name.
+        distributions: Version and sha256 of the RECORD of each distribution, by normalized name.
         command: What writes it again, for the same folders of dynamic backends.
         is_missing: Whether there is no such file; it lists nothing then.
     """
@@ -167,10 +167,10 @@ class Lock:
             location: The folder that holds its metadata.
         """
         if (name, location) not in self._judged:
-            self._judged[name, location] = self._judgement(name, location)
+            self._judged[name, location] = self._judgment(name, location)
         return self._judged[name, location]
 
-    def _judgement(self, name: str, location: str) -> tuple[str, str]:
+    def _judgment(self, name: str, location: str) -> tuple[str, str]:
         installed = {
             (entry.distribution.name, entry.distribution.location): entry.distribution
             for entry in metadata.entry_points(GROUP)

@@ -152,7 +152,7 @@ class TensorHandle(ABC):
     Counterpart of Arm NN's ``ITensorHandle``.
 
     Attributes:
-        info: Shape, data type and quantisation.
+        info: Shape, data type and quantization.
         memory_source: Where its memory comes from; since Backend API 1.2.
     """
 

@@ -68,7 +68,7 @@ class CreationOptions:
         memory_strategy: The memory planner's strategy: "ConstantMemoryStrategy",
             "SingleAxisPriorityList", "StrategyValidator" or "StrategyValidator(NAME)", which check
             each layout, or the name of an entry point of ``armnn.memory_strategies``.
-        plan_limit: How many specialisations of a network with dynamic shapes are kept.
+        plan_limit: How many specializations of a network with dynamic shapes are kept.
         memory_strategies: Other strategies, by backend id, or by "*" for all backends without one:
             names as above, or functions from a list of ``armnn.runtime.Block`` to an
             ``armnn.runtime.Layout``.

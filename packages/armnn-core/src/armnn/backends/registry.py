@@ -260,7 +260,7 @@ class BackendRegistry:
 
     A static backend is imported once per process; each registry makes its own of it. Of several
     backends of one id the first wins that may be loaded: registered before installed before dynamic
-    ones; installed ones by normalised distribution name, dynamic ones in the order in which their
+    ones; installed ones by normalized distribution name, dynamic ones in the order in which their
     source found them. Safe to be used by several threads.
     """
 

@@ -290,7 +290,7 @@ class LayerBuilders:
         softmax(scale * query * key^T + mask) * value, in heads.
 
         Vaswani et al. 2017; ONNX: Attention-24. With fewer heads of keys than of queries, H / G
-        neighbouring heads share one (Ainslie et al. 2023). The output of a query that sees no key is 0.
+        neighboring heads share one (Ainslie et al. 2023). The output of a query that sees no key is 0.
 
         Args:
             query: [N,H,S,D].
@@ -776,7 +776,7 @@ class LayerBuilders:
         Args:
             box_encodings: [1,B,4]: y, x, height, width, relative to the anchors.
             scores: [1,B,num_classes + 1], the background first; the latter may be absent.
-            anchors: [B,4]: centre y, centre x, height, width.
+            anchors: [B,4]: center y, center x, height, width.
             max_detections: How many boxes are kept.
             max_classes_per_detection: How many classes a box may have, in the fast suppression.
             detections_per_class: How many boxes of a class are kept, in the regular suppression.
@@ -849,7 +849,7 @@ class LayerBuilders:
             max_output_boxes_per_class: How many boxes of a class of an item are kept at most.
             iou_threshold: A box goes if intersection / union with a better one is above this.
             score_threshold: Only boxes with a score above this are kept; -inf for all.
-            center_point_box: Whether a box is given as x and y of its centre, width and height.
+            center_point_box: Whether a box is given as x and y of its center, width and height.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -1229,8 +1229,8 @@ class LayerBuilders:
 
         Args:
             input: The operand; Boolean for LogicalNot.
-            operation: The function. Round takes halves to the even neighbour, angles are in
-                radians, BitwiseNot takes integers.
+            operation: The function. Round takes halves to the even neighbor, angles are in radians,
+                BitwiseNot takes integers.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -2251,20 +2251,20 @@ class LayerBuilders:
     ) -> Value:
         """Add a Normalization layer.
 
-        Local response normalisation by the squares of the neighbours.
+        Local response normalization by the squares of the neighbors.
 
-        x / (k + alpha * sum of x^2 of the neighbours)^beta. Neighbours outside of the image or of its
+        x / (k + alpha * sum of x^2 of the neighbors)^beta. Neighbors outside of the image or of its
         channels do not count.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
-            norm_channel_type: Whether neighbours are channels (Across) or a square of pixels
+            norm_channel_type: Whether neighbors are channels (Across) or a square of pixels
                 (Within).
             norm_method_type: LocalBrightness (Krizhevsky 2012), the formula above. LocalContrast
                 (Jarrett 2009) is a name of Arm NN's without a formula: refuse it.
-            norm_size: How many neighbours there are along an axis, the element among them;
-                norm_size // 2 on either side, so an even number counts as the odd one above it.
-            alpha: The factor of the sum, not divided by the number of neighbours.
+            norm_size: How many neighbors there are along an axis, the element among them; norm_size
+                // 2 on either side, so an even number counts as the odd one above it.
+            alpha: The factor of the sum, not divided by the number of neighbors.
             beta: The exponent.
             k: What is added to the sum.
             data_layout: NCHW or NHWC.
@@ -2459,7 +2459,7 @@ class LayerBuilders:
 
         gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-        Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighbouring
+        Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighboring
         channels of one item of the batch.
 
         Args:
@@ -2917,7 +2917,7 @@ class LayerBuilders:
         Halves are rounded away from zero.
 
         Args:
-            input: Real values, or quantised ones that get another scale.
+            input: Real values, or quantized ones that get another scale.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -2945,7 +2945,7 @@ class LayerBuilders:
         scale * (stored - zero point).
 
         Args:
-            input: Quantised values.
+            input: Quantized values.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -3173,7 +3173,7 @@ class LayerBuilders:
     ) -> tuple[Value, ...]:
         """Add a DynamicQuantize layer.
 
-        Quantisation in 256 steps that span the numbers and zero.
+        Quantization in 256 steps that span the numbers and zero.
 
         ONNX: DynamicQuantizeLinear. Halves are rounded to even. Where all numbers are zero a step is
         worth 1.
@@ -3274,7 +3274,7 @@ class LayerBuilders:
             cifg_enabled: Whether the input gate is one minus the forget gate.
             peephole_enabled: Whether the gates see the cell.
             projection_enabled: Whether the output is projected.
-            layer_norm_enabled: Whether the gates are normalised.
+            layer_norm_enabled: Whether the gates are normalized.
             time_major: Of UnidirectionalSequenceLstm: whether the time is the first axis.
             input_intermediate_scale: Not used by this layer, kept from Arm NN; so are the next
                 five.
@@ -3288,7 +3288,7 @@ class LayerBuilders:
 
         Returns:
             scratch_buffer: [N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open. A
-            quantised layer keeps its gates in the steps of this output. output_state_out: [N,O].
+            quantized layer keeps its gates in the steps of this output. output_state_out: [N,O].
             cell_state_out: [N,U]. output: [N,O], the same as output_state_out.
         """
         return self.add(
@@ -3387,9 +3387,9 @@ class LayerBuilders:
 
         A long short-term memory over a sequence; parameters of Lstm.
 
-        Weights and biases may be quantised beside float data. A Signed32 bias counts in steps of the
-        data times those of the weights, of which floats have one; as for QLstm, behind quantised layer
-        normalisation in 1/1024 of the steps of its weights.
+        Weights and biases may be quantized beside float data. A Signed32 bias counts in steps of the
+        data times those of the weights, of which floats have one; as for QLstm, behind quantized layer
+        normalization in 1/1024 of the steps of its weights.
 
         Args:
             input: [N,T,I], or [T,N,I] if ``time_major``.
@@ -3422,7 +3422,7 @@ class LayerBuilders:
             cifg_enabled: Whether the input gate is one minus the forget gate.
             peephole_enabled: Whether the gates see the cell.
             projection_enabled: Whether the output is projected.
-            layer_norm_enabled: Whether the gates are normalised.
+            layer_norm_enabled: Whether the gates are normalized.
             time_major: Of UnidirectionalSequenceLstm: whether the time is the first axis.
             input_intermediate_scale: Not used by this layer, kept from Arm NN; so are the next
                 five.
@@ -3532,7 +3532,7 @@ class LayerBuilders:
 
         One LSTM step in 8 bits, with a 16-bit cell.
 
-        Activated gates have the steps of the cell. The biases of the gates belong to the normalisation
+        Activated gates have the steps of the cell. The biases of the gates belong to the normalization
         and count in 1/1024 of the steps of its weights; without it they are not added (Android's
         QUANTIZED_LSTM). That of the projection counts in steps of the output before the projection
         times those of the weights.
@@ -3567,7 +3567,7 @@ class LayerBuilders:
             cifg_enabled: Whether the input gate is one minus the forget gate.
             peephole_enabled: Whether the gates see the cell.
             projection_enabled: Whether the output is projected.
-            layer_norm_enabled: Whether the gates are normalised.
+            layer_norm_enabled: Whether the gates are normalized.
             input_intermediate_scale: Of the input gate before its activation.
             forget_intermediate_scale: Of the forget gate before its activation.
             cell_intermediate_scale: Of the cell candidate before its activation.
@@ -4290,7 +4290,7 @@ class LayerBuilders:
                 input, 2].
             computed_pad_value: Instead of ``pad_value``, known when the network runs: One number.
             pad_list: How many elements (before, after) each axis.
-            pad_value: What Constant padding writes: a real value, for a quantised input too, so
+            pad_value: What Constant padding writes: a real value, for a quantized input too, so
                 that 0 is its zero point (Arm NN takes a stored value there). An integer stays
                 exact.
             padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).

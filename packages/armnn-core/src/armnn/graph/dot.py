@@ -20,7 +20,7 @@ def to_dot(network: Network, parts: Mapping[str, str] | None = None) -> str:
     """Return a directed graph in the DOT language.
 
     Counterpart of Arm NN's ``SerializeToDot``. A node shows a layer's type, name, backend (also as
-    its colour), those parameters that differ from their defaults, and the constants that it reads.
+    its color), those parameters that differ from their defaults, and the constants that it reads.
     An edge shows what flows along it.
 
     Args:

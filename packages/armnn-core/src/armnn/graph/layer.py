@@ -24,7 +24,7 @@ class Value:
     only the network's own methods change them.
 
     Attributes:
-        info: Shape, data type and quantisation.
+        info: Shape, data type and quantization.
         producer: The layer that makes it.
         index: Which output of the producer it is.
         uses: The (layer, input index) pairs that read it, in the order in which they were made.

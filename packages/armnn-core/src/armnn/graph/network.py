@@ -52,10 +52,10 @@ class Network(LayerBuilders):
         metadata: What the model's file says about itself.
         aliases: Second names of inputs and outputs; a parser sets them.
         declared_shapes: What it says of outputs' shapes, by name, where nothing else is known.
-        quantized_arithmetic: How quantised layers round; a parser sets it.
+        quantized_arithmetic: How quantized layers round; a parser sets it.
         origin: The operator that layers are being added for; a parser sets it.
         external_files: Files read below the model's folder, with their status; a parser sets it.
-        is_folded: Whether quantised layers are there for those on floats: ``armnn.parsing.GROUP``.
+        is_folded: Whether quantized layers are there for those on floats: ``armnn.parsing.GROUP``.
         lets_constants_go: Whether constants may go one by one as their readers are compiled.
         is_temporary: Whether it goes once its layers were copied, as what replaces a part does.
         keeps_graphs: Whether what backends compile of it is to be compiled for other shapes, too.
@@ -240,7 +240,7 @@ class Network(LayerBuilders):
 
         Args:
             data: The stored values.
-            info: Their meaning, needed for quantised values; of the array by default.
+            info: Their meaning, needed for quantized values; of the array by default.
             name: Unique in the network.
 
         Raises:

@@ -58,7 +58,7 @@ class DeferredOperator(ABC):
     """An operator that a parser cannot turn into layers yet.
 
     A parser adds a StandIn layer and puts one of these into its ``compiled``. When the network is
-    specialised, the layer is replaced by what :meth:`resolve` adds, as soon as the shapes of all of
+    specialized, the layer is replaced by what :meth:`resolve` adds, as soon as the shapes of all of
     its inputs are known and so is the data of those that it awaits. If these are computed by the
     network, its first part is run before.
 

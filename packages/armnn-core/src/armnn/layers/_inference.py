@@ -71,7 +71,7 @@ def filled_descriptor(
     Args:
         spec: The layer type.
         descriptor: Its parameters.
-        infos: One info per input; a field takes the real value of a quantised input.
+        infos: One info per input; a field takes the real value of a quantized input.
         values: One array per input whose data is known, else None.
 
     Raises:

@@ -6,7 +6,7 @@ its descriptor, whose class has the name of the layer type::
 
     @layer(52, inputs=[slot("input")], infer=_softmax)
     class SoftmaxDescriptor(Descriptor):
-        '''exp(beta * x) normalised along ``axis``.'''
+        '''exp(beta * x) normalized along ``axis``.'''
 
         beta: float = 1.0
         axis: int = -1
@@ -105,9 +105,9 @@ class _Traits(TypedDict, total=False):
 
 
 AxisFunction: TypeAlias = "Callable[[Any, TensorInfo, Shape | None], int | None]"
-"""From descriptor, info of the input and shape of the output to the quantisation axis there.
+"""From descriptor, info of the input and shape of the output to the quantization axis there.
 
-It is called for inputs of per-axis quantisation only; None drops the scales.
+It is called for inputs of per-axis quantization only; None drops the scales.
 """
 
 
@@ -120,7 +120,7 @@ class InputSlot:
         optional: Whether the layer works without it.
         variadic: Whether any number of values may stand here (only the last slot may).
         fills: The descriptor field whose place the value takes. Such an input is resolved when a
-            network is specialised: its value moves into the descriptor, so backends never see it.
+            network is specialized: its value moves into the descriptor, so backends never see it.
         shapes_output: Whether the value decides about shapes: the shape function reads it (true for
             all that ``fills``), or it is a condition.
         finite: Whether its numbers must be finite.
@@ -142,11 +142,11 @@ class OutputSlot:
 
     Attributes:
         name: The field's word for it.
-        like: The input whose data type and quantisation the output has unless the caller says
+        like: The input whose data type and quantization the output has unless the caller says
             otherwise; "" for none.
         data_types: The types the output may have, the default first; empty for any, as ``like``.
         variadic: Whether the layer has as many of it as its descriptor says.
-        axis: Where the quantisation axis of ``like`` goes. Without it, scales per axis do not
+        axis: Where the quantization axis of ``like`` goes. Without it, scales per axis do not
             survive: the maker of the layer says those of the output.
         doc: What stands in it, for the documentation.
     """
@@ -339,7 +339,7 @@ LAYERS: dict[str, LayerSpec] = {}
 
 
 def same_axis(_descriptor: Any, info: TensorInfo, shape: Shape | None) -> int | None:
-    """Return the quantised axis if the shape is unchanged.
+    """Return the quantized axis if the shape is unchanged.
 
     See ``OutputSlot.axis``.
     """

@@ -72,7 +72,7 @@ class AttentionDescriptor(Descriptor):
     """softmax(scale * query * key^T + mask) * value, in heads.
 
     Vaswani et al. 2017; ONNX: Attention-24. With fewer heads of keys than of queries, H / G
-    neighbouring heads share one (Ainslie et al. 2023). The output of a query that sees no key is 0.
+    neighboring heads share one (Ainslie et al. 2023). The output of a query that sees no key is 0.
 
     Attributes:
         scale: The factor of the scores; 0 for 1 / sqrt(D).

@@ -42,7 +42,7 @@ def _detections(descriptor: DetectionPostProcessDescriptor, inputs: Inputs) -> S
     inputs=[
         slot("box_encodings", "[1,B,4]: y, x, height, width, relative to the anchors."),
         slot("scores", "[1,B,num_classes + 1], the background first; the latter may be absent."),
-        slot("anchors", "[B,4]: centre y, centre x, height, width."),
+        slot("anchors", "[B,4]: center y, center x, height, width."),
     ],
     outputs=[
         result("detection_boxes", "[1,D,4]: y and x of two corners.", data_types=_FLOAT),
@@ -131,7 +131,7 @@ class NonMaxSuppressionDescriptor(Descriptor):
         max_output_boxes_per_class: How many boxes of a class of an item are kept at most.
         iou_threshold: A box goes if intersection / union with a better one is above this.
         score_threshold: Only boxes with a score above this are kept; -inf for all.
-        center_point_box: Whether a box is given as x and y of its centre, width and height.
+        center_point_box: Whether a box is given as x and y of its center, width and height.
     """
 
     max_output_boxes_per_class: int = parameter(0, at_least=0)

@@ -68,7 +68,7 @@ class ElementwiseUnaryDescriptor(Descriptor):
     """A function of each element.
 
     Attributes:
-        operation: The function. Round takes halves to the even neighbour, angles are in radians,
+        operation: The function. Round takes halves to the even neighbor, angles are in radians,
             BitwiseNot takes integers.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Normalisation over channels, windows, axes or groups."""
+"""Normalization over channels, windows, axes or groups."""
 
 from __future__ import annotations
 
@@ -118,18 +118,18 @@ class L2NormalizationDescriptor(Descriptor):
     axes=PICTURES,
 )
 class NormalizationDescriptor(Descriptor):
-    """Local response normalisation by the squares of the neighbours.
+    """Local response normalization by the squares of the neighbors.
 
-    x / (k + alpha * sum of x^2 of the neighbours)^beta. Neighbours outside of the image or of its
+    x / (k + alpha * sum of x^2 of the neighbors)^beta. Neighbors outside of the image or of its
     channels do not count.
 
     Attributes:
-        norm_channel_type: Whether neighbours are channels (Across) or a square of pixels (Within).
+        norm_channel_type: Whether neighbors are channels (Across) or a square of pixels (Within).
         norm_method_type: LocalBrightness (Krizhevsky 2012), the formula above. LocalContrast
             (Jarrett 2009) is a name of Arm NN's without a formula: refuse it.
-        norm_size: How many neighbours there are along an axis, the element among them; norm_size //
+        norm_size: How many neighbors there are along an axis, the element among them; norm_size //
             2 on either side, so an even number counts as the odd one above it.
-        alpha: The factor of the sum, not divided by the number of neighbours.
+        alpha: The factor of the sum, not divided by the number of neighbors.
         beta: The exponent.
         k: What is added to the sum.
         data_layout: NCHW or NHWC.
@@ -267,7 +267,7 @@ def _group_normalization(descriptor: GroupNormalizationDescriptor, inputs: Input
 class GroupNormalizationDescriptor(Descriptor):
     """gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-    Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighbouring
+    Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighboring
     channels of one item of the batch.
 
     Attributes:

@@ -12,7 +12,7 @@ from armnn.types import DataType
 
 @layer(
     45,
-    inputs=[slot("input", "Real values, or quantised ones that get another scale.")],
+    inputs=[slot("input", "Real values, or quantized ones that get another scale.")],
     outputs=[
         result(
             "output",
@@ -35,7 +35,7 @@ class QuantizeDescriptor(Descriptor):
 
 @layer(
     14,
-    inputs=[slot("input", "Quantised values.")],
+    inputs=[slot("input", "Quantized values.")],
     outputs=[
         result(
             data_types=[
@@ -170,7 +170,7 @@ def _dynamic(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     infer=_dynamic,
 )
 class DynamicQuantizeDescriptor(Descriptor):
-    """Quantisation in 256 steps that span the numbers and zero.
+    """Quantization in 256 steps that span the numbers and zero.
 
     ONNX: DynamicQuantizeLinear. Halves are rounded to even. Where all numbers are zero a step is
     worth 1.

@@ -5,7 +5,7 @@ The parameters that Arm NN keeps in the layer (``LstmInputParams``) are inputs h
 names. N is the batch, T the time, I the size of the input, U the number of cells, O the size of
 the output: O is U unless there is a projection. The gates are those of Hochreiter and Schmidhuber
 1997 with the options of Sak et al. 2014 (peephole, projection) and Ba et al. 2016 (layer
-normalisation).
+normalization).
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _gate_products(_descriptor: Descriptor, inputs: Inputs, _outputs: Sequence[T
     outputs=[
         result(
             "scratch_buffer",
-            "[N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open. A quantised layer keeps "
+            "[N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open. A quantized layer keeps "
             "its gates in the steps of this output.",
         ),
         *_STATES_OUT,
@@ -183,7 +183,7 @@ class LstmDescriptor(Descriptor):
         cifg_enabled: Whether the input gate is one minus the forget gate.
         peephole_enabled: Whether the gates see the cell.
         projection_enabled: Whether the output is projected.
-        layer_norm_enabled: Whether the gates are normalised.
+        layer_norm_enabled: Whether the gates are normalized.
         time_major: Of UnidirectionalSequenceLstm: whether the time is the first axis.
         input_intermediate_scale: Not used by this layer, kept from Arm NN; so are the next five.
         forget_intermediate_scale: As above.
@@ -231,9 +231,9 @@ def _sequence(descriptor: UnidirectionalSequenceLstmDescriptor, inputs: Inputs) 
 class UnidirectionalSequenceLstmDescriptor(LstmDescriptor):
     """A long short-term memory over a sequence; parameters of Lstm.
 
-    Weights and biases may be quantised beside float data. A Signed32 bias counts in steps of the
-    data times those of the weights, of which floats have one; as for QLstm, behind quantised layer
-    normalisation in 1/1024 of the steps of its weights.
+    Weights and biases may be quantized beside float data. A Signed32 bias counts in steps of the
+    data times those of the weights, of which floats have one; as for QLstm, behind quantized layer
+    normalization in 1/1024 of the steps of its weights.
     """
 
 
@@ -258,7 +258,7 @@ def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Shapes:
 class QLstmDescriptor(Descriptor):
     """One LSTM step in 8 bits, with a 16-bit cell.
 
-    Activated gates have the steps of the cell. The biases of the gates belong to the normalisation
+    Activated gates have the steps of the cell. The biases of the gates belong to the normalization
     and count in 1/1024 of the steps of its weights; without it they are not added (Android's
     QUANTIZED_LSTM). That of the projection counts in steps of the output before the projection
     times those of the weights.
@@ -269,7 +269,7 @@ class QLstmDescriptor(Descriptor):
         cifg_enabled: Whether the input gate is one minus the forget gate.
         peephole_enabled: Whether the gates see the cell.
         projection_enabled: Whether the output is projected.
-        layer_norm_enabled: Whether the gates are normalised.
+        layer_norm_enabled: Whether the gates are normalized.
         input_intermediate_scale: Of the input gate before its activation.
         forget_intermediate_scale: Of the forget gate before its activation.
         cell_intermediate_scale: Of the cell candidate before its activation.

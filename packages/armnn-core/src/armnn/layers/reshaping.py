@@ -423,7 +423,7 @@ class PadDescriptor(Descriptor):
 
     Attributes:
         pad_list: How many elements (before, after) each axis.
-        pad_value: What Constant padding writes: a real value, for a quantised input too, so that 0
+        pad_value: What Constant padding writes: a real value, for a quantized input too, so that 0
             is its zero point (Arm NN takes a stored value there). An integer stays exact.
         padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
     """

@@ -21,7 +21,7 @@ from armnn.errors import ArmnnError
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.plan import Cache, Count, Counter, in_place_outputs, write_count
-from armnn.optimizer.shapes.specialise import specialise
+from armnn.optimizer.shapes.specialize import specialize
 from armnn.tensor import TensorInfo
 
 _PASSED_ON: Final = ("BroadcastTo", "Cast", "Reshape")
@@ -103,7 +103,7 @@ def _settled(network: Network, sizes: Mapping[str, int], evaluate: Evaluate) -> 
         return evaluate(layer, *spare) if is_small else None
 
     shapes = {layer.name: _with_sizes(layer.output.info, sizes) for layer in network.inputs}
-    return specialise(network, shapes, {}, evaluate_small)
+    return specialize(network, shapes, {}, evaluate_small)
 
 
 def _with_sizes(info: TensorInfo, sizes: Mapping[str, int]) -> tuple[Any, ...] | None:
@@ -237,7 +237,7 @@ class _Finder:
             write_count(tried, given, valid, rows)
             write_count(kind, expected, valid, rows)
             try:
-                made = specialise(number, {name: given.shape}, {name: given}, self._evaluate)
+                made = specialize(number, {name: given.shape}, {name: given}, self._evaluate)
             except ArmnnError:
                 return False
             found = made.outputs[0].inputs[0]

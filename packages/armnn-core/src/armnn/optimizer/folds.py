@@ -163,8 +163,8 @@ class _Ranks:
 
 def _computes_stored_values(layer: Layer) -> bool:
     infos = (*layer.input_infos, *layer.output_infos)
-    quantised = any(info is not None and info.is_quantized for info in infos)
-    return quantised and layer.type not in ("Quantize", "Dequantize")
+    quantized = any(info is not None and info.is_quantized for info in infos)
+    return quantized and layer.type not in ("Quantize", "Dequantize")
 
 
 def _trait_of(layer: Layer) -> Hashable:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.optimizer.assignment.report import Report
     from armnn.optimizer.preparation import Preparation
-    from armnn.optimizer.shapes.specialise import SharedConstants
+    from armnn.optimizer.shapes.specialize import SharedConstants
 
 
 class PlanStore(Protocol):
@@ -90,8 +90,8 @@ class OptimizedNetwork:
             constants: Those of the network that this one is a later segment of.
             may_change: Whether no other object has the network: it is rewritten in place then, so
                 that weights that a pass replaces go at once.
-            again: Makes the network again, in layers on floats where it has quantised ones for
-                them; for networks whose quantised layers backends refuse, or cannot be asked about.
+            again: Makes the network again, in layers on floats where it has quantized ones for
+                them; for networks whose quantized layers backends refuse, or cannot be asked about.
                 Left out, a copy is kept, which takes longer where they refuse none.
         """
         from armnn.optimizer.preparation import Preparation  # late: a prepared load does without
@@ -232,7 +232,7 @@ class OptimizedNetwork:
         backends = ", ".join(candidate.id for candidate in self.participants.all)
         return f"<OptimizedNetwork {self.name!r} for {backends}>"
 
-    def specialise(
+    def specialize(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
     ) -> Plan:
         """Return the plan for one set of input shapes.
@@ -246,23 +246,25 @@ class OptimizedNetwork:
             OptimizationError: Some layers cannot run on the backends, or one of these failed.
         """
         if self.store is None:
-            return self.preparation.specialise(shapes, values)
+            return self.preparation.specialize(shapes, values)
         found = self.store.prepared(shapes, values, self.facts, self.participants, self.options)
         if found is not None:
             return found
-        plan = self.preparation.specialise(shapes, values)
+        plan = self.preparation.specialize(shapes, values)
         if not plan.is_derived:  # that takes milliseconds again; a file has all weights
             self.store.keep(shapes, values, plan, self.facts)
         return plan
 
-    def specialise_alone(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+    specialise = specialize  # its name up to core 1.2
+
+    def specialize_alone(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
         """Return the plan for one set of input shapes, which no other one is made from.
 
         Raises:
             ShapeError: The shapes do not fit.
             OptimizationError: Some layers cannot run on the backends, or one of these failed.
         """
-        return self.preparation.specialise_alone(shapes)
+        return self.preparation.specialize_alone(shapes)
 
     def clear(self) -> None:
         """Take all layers out, so that their memory goes at once.

@@ -39,7 +39,7 @@ class Candidate:
 
     Attributes:
         backend: The backend.
-        model: Its context for the network, shared by all specialisations.
+        model: Its context for the network, shared by all specializations.
     """
 
     backend: Backend
@@ -240,6 +240,6 @@ class Participants:
         return (), ()
 
     def compute_as(self, arithmetic: QuantizedArithmetic) -> None:
-        """Tell every backend how the network's quantised layers round."""
+        """Tell every backend how the network's quantized layers round."""
         for candidate in (*self.all, *self._evaluators):
             candidate.model.quantized_arithmetic = arithmetic

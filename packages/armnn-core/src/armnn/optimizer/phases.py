@@ -39,11 +39,11 @@ from armnn.optimizer.folds import FoldsRefused, FoldTrial, fold_permission
 from armnn.optimizer.layouts import choose_layouts, kernels_of
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
-from armnn.optimizer.passes import quantises, rewrite
+from armnn.optimizer.passes import quantizes, rewrite
 from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.passes.quantization import FoldPolicy
 from armnn.optimizer.plan import Observation, Plan, in_place_outputs, plan_of
-from armnn.optimizer.shapes.specialise import (
+from armnn.optimizer.shapes.specialize import (
     CONTROL_FLOW,
     DIRECT_VALUE_LIMIT,
     SharedConstants,
@@ -52,7 +52,7 @@ from armnn.optimizer.shapes.specialise import (
     demand_shapes,
     infer_shapes,
     is_special,
-    specialise,
+    specialize,
     state_target_shapes,
     value_inputs,
 )
@@ -111,7 +111,7 @@ def _observe(network: Network, value: Value) -> None:
 
 
 def split(network: Network) -> _Cut:
-    """Cut a specialised network behind the layers of known inputs.
+    """Cut a specialized network behind the layers of known inputs.
 
     A layer is in the head if the shapes of its inputs are known and so are those of its outputs,
     or if its outputs are the data-dependent ones that the rest waits for (NonZero). Branches wait
@@ -228,13 +228,13 @@ def prepare_network(
     with phase(sink, "resolve operators"):
         infos = {layer.name: layer.output.info for layer in network.inputs}
         shapes = {name: info.shape for name, info in infos.items()}
-        resolved = specialise(network, shapes, {}, evaluate)
+        resolved = specialize(network, shapes, {}, evaluate)
         if options.rewrite:
             rewrite(resolved, evaluate, accepts)
     return resolved
 
 
-def prepare_specialisation(
+def prepare_specialization(
     network: Network,
     shapes: Mapping[str, tuple[int, ...]],
     values: Mapping[str, NDArray[Any]],
@@ -256,9 +256,9 @@ def prepare_specialisation(
         values: The data of the inputs that decide about shapes.
         participants: Who takes part.
         options: The caller's decisions.
-        constants: Those of the other specialisations.
-        label: Names the specialisation in the report; "" if there is only one.
-        may_change: Whether there is only this specialisation and no other user of the network: its
+        constants: Those of the other specializations.
+        label: Names the specialization in the report; "" if there is only one.
+        may_change: Whether there is only this specialization and no other user of the network: its
             layers are freed, and constants while they are compiled.
         trial: Let layers on stored values come, which the backends are to confirm.
         trace: Records what follows from the shapes, if anything is to.
@@ -285,7 +285,7 @@ def prepare_specialisation(
     with phase(sink, "rewrite"):
         conversions = _rewrite_head(cut, participants, options, trial, trace)
         for part in (head, cut.rest):
-            if part is not None and label:  # without one there is only one specialisation
+            if part is not None and label:  # without one there is only one specialization
                 constants.share(part)
     with phase(sink, "assign backends"):
         assignment, layers = _assigned(head, conversions, participants, options, trial, trace)
@@ -431,12 +431,12 @@ def _cut(
     *,
     may_change: bool = False,
 ) -> _Cut:
-    with phase(participants.profiler, "specialise"):
+    with phase(participants.profiler, "specialize"):
         if trace is None and not values and is_special(network, shapes):
             return _Cut(network if may_change else network.clone(), None, is_rewritten=True)
         evaluate = Evaluator(participants.evaluators)
         given = shapes if trace is None else trace.shapes
-        cut = split(specialise(network, given, values, evaluate, trace))
+        cut = split(specialize(network, given, values, evaluate, trace))
         _check_progress(network, cut)
     return cut
 
@@ -455,7 +455,7 @@ def _rewrite_head(
         trace.hide_constants(cut.head)
         evaluate = trace.evaluator(evaluate)
         accepts = trace.permission(fold_permission(participants))  # no trial is traced
-    if options.rewrite and (not cut.is_rewritten or quantises(cut.head)):
+    if options.rewrite and (not cut.is_rewritten or quantizes(cut.head)):
         rewrite(cut.head, evaluate, accepts)
     if trace is not None:
         trace.concretize(cut.head)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:  # a prepared load imports no graph, and of the optimizer only this
     from armnn.graph import Layer, Network, Value
     from armnn.graph.aliases import Aliases
-    from armnn.optimizer.assignment.boundaries import Placement
+    from armnn.optimizer.assignment.boundaries import MemoryAssignment
     from armnn.optimizer.assignment.report import Report
     from armnn.tensor import TensorInfo
     from armnn.types import QuantizedArithmetic
@@ -90,7 +90,7 @@ class NetworkFacts:
         outputs: The outputs by name.
         value_inputs: The inputs whose values decide about shapes, with the elements they may have.
         is_static: Whether there is only one set of input shapes, and no value decides about others.
-        quantized_arithmetic: How quantised layers round.
+        quantized_arithmetic: How quantized layers round.
         aliases: Second names of inputs and outputs.
         caches: The inputs of which an output is a copy with some rows replaced.
     """
@@ -243,7 +243,7 @@ def in_place_outputs(network: Network) -> dict[str, str]:
 
 def plan_of(
     network: Network,
-    placement: Placement,
+    placement: MemoryAssignment,
     make_report: Callable[[], Report],
     rest: Network | None = None,
     crossing: tuple[str, ...] = (),

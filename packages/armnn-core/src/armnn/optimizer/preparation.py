@@ -32,12 +32,12 @@ from armnn.optimizer.caches import caches_of
 from armnn.optimizer.folds import FoldsRefused, FoldTrial, fold_permission
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.participants import Participants
-from armnn.optimizer.passes import quantises
+from armnn.optimizer.passes import quantizes
 from armnn.optimizer.passes.quantization import FoldPolicy
-from armnn.optimizer.phases import assigned_layers, prepare_network, prepare_specialisation
+from armnn.optimizer.phases import assigned_layers, prepare_network, prepare_specialization
 from armnn.optimizer.plan import CARRIERS, NetworkFacts, Plan, PlannedLayer, PlannedTensor
 from armnn.optimizer.shapes.assumed import assume_shapes
-from armnn.optimizer.shapes.specialise import SharedConstants, value_inputs
+from armnn.optimizer.shapes.specialize import SharedConstants, value_inputs
 from armnn.optimizer.symbolic.trace import (
     Numbers,
     SymbolicInfo,
@@ -52,7 +52,7 @@ from armnn.types import QuantizedArithmetic
 _log = logging.getLogger(__name__)
 
 MOST_TEMPLATES = 8
-"""Kinds of specialisations that others are made from; each keeps a graph of the network."""
+"""Kinds of specializations that others are made from; each keeps a graph of the network."""
 
 
 class Preparation:
@@ -108,7 +108,7 @@ class Preparation:
         *,
         may_change: bool,
     ) -> None:
-        """Prepare a network, and its only specialisation if so.
+        """Prepare a network, and its only specialization if so.
 
         Raises:
             FoldsRefused: The trial failed.
@@ -167,7 +167,7 @@ class Preparation:
         """Each layer's backend with reasons; empty for unknown shapes."""
         return Report() if self._static is None else self._static.report
 
-    def specialise(
+    def specialize(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
     ) -> Plan:
         """Return the plan for one set of input shapes; see OptimizedNetwork."""
@@ -175,7 +175,7 @@ class Preparation:
             return self._static
         return self._from_template(shapes, values) or self._traced(shapes, values)
 
-    def specialise_alone(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+    def specialize_alone(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
         """Return a plan that no other one is made from; see OptimizedNetwork."""
         return self._prepare(shapes, {}) if self._static is None else self._static
 
@@ -229,9 +229,9 @@ class Preparation:
     def _from_template(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
     ) -> Plan | None:
-        """Return a specialisation like an earlier one, if possible."""
+        """Return a specialization like an earlier one, if possible."""
         for template in self._templates.get(_key(values) if values else (), ()):
-            found = template.specialise(shapes, _label(shapes, values))
+            found = template.specialize(shapes, _label(shapes, values))
             if found is not None:
                 return found
         return None
@@ -270,7 +270,7 @@ class Preparation:
         trace: Trace | None = None,
     ) -> Plan:
         label = "" if self._is_static else describe(shapes, values)
-        return prepare_specialisation(
+        return prepare_specialization(
             self._source,
             shapes,
             values,
@@ -295,7 +295,7 @@ def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:
     """
     if not options.rewrite or network.quantized_arithmetic is not QuantizedArithmetic.REAL:
         return False
-    return quantises(network) and all(layer.output.info.is_static for layer in network.inputs)
+    return quantizes(network) and all(layer.output.info.is_static for layer in network.inputs)
 
 
 def _label(
@@ -320,13 +320,13 @@ _T = TypeVar("_T")
 
 
 class Template:
-    """A traced specialisation whose compiled parts can be compiled again.
+    """A traced specialization whose compiled parts can be compiled again.
 
     Any number of threads may use it.
     """
 
     def __init__(self, plan: Plan, trace: Trace, participants: Participants) -> None:
-        """Keep a specialisation.
+        """Keep a specialization.
 
         Raises:
             UntraceableError: It has a layer that is not known to follow from the shapes, or one
@@ -377,10 +377,10 @@ class Template:
         """Take the layers out; it makes nothing more."""
         self._plan.clear()
 
-    def specialise(
+    def specialize(
         self, shapes: Mapping[str, tuple[int, ...]], label: Callable[[], str]
     ) -> Plan | None:
-        """Return the specialisation for other shapes, None if decisions differ.
+        """Return the specialization for other shapes, None if decisions differ.
 
         Args:
             shapes: The shape of each input.
@@ -400,7 +400,7 @@ class Template:
             return self._compiled(changes, label)
 
     def _compiled(self, changes: Changes, label: Callable[[], str]) -> Plan | None:
-        """Return the changed specialisation; None if refused."""
+        """Return the changed specialization; None if refused."""
         compiled: dict[Layer | None, object] = {}
         for layer, part in self._parts:
             made = part.replanned(changes)

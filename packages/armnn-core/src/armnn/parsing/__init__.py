@@ -57,7 +57,7 @@ GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
 the bytes of a file. A function that has the parameter ``folder`` reads the data of bytes from files
 below that folder. A function that has the parameter ``survey`` fills one. To a function that has
-the parameter ``folded``, True says that quantised operators may become layers on stored values
+the parameter ``folded``, True says that quantized operators may become layers on stored values
 where layers on floats between Dequantize and Quantize mean the same; the network's ``is_folded``
 then says that some did. Who asks for that parses the model again where backends refuse them."""
 

@@ -212,7 +212,7 @@ class Operation(ABC):
         return tuple(counted)
 
     def number(self, value: ArrayLike, like: Value, part: str) -> Value:
-        """Return a constant of the unquantised type of ``like``.
+        """Return a constant of the unquantized type of ``like``.
 
         It may be a dimension: where others follow from that of other inputs, so does this one.
         """

@@ -46,10 +46,10 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
     from armnn.optimizer import OptimizerOptions, Participants, Report
 
 
-_KEY: Final = ["artefact"]
+_KEY: Final = ["artifact"]
 
 
-def write_artefact(
+def write_artifact(
     network: Network,
     file: str,
     request: OptimizationRequest,
@@ -87,7 +87,7 @@ def write_artefact(
     plans, blocks = [], list[Block]()
     report, outputs = Report(), []
     for sizes in sets:
-        plan = made.specialise_alone(sizes)
+        plan = made.specialize_alone(sizes)
         try:
             header, own = file_of(made.facts, plan, programs)
         except UnstorableError as error:
@@ -165,13 +165,13 @@ def _shapes_in(
     return {name: info.static_shape for name, info in infos.items()}
 
 
-def open_artefact(
+def open_artifact(
     file: str,
     request: OptimizationRequest,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
 ) -> OptimizedNetwork:
-    """Return the network of a file that :func:`write_artefact` made.
+    """Return the network of a file that :func:`write_artifact` made.
 
     All of the file is checked against its sha256, as it may come from anywhere.
 
@@ -199,7 +199,7 @@ def open_artefact(
             f"{', '.join(missing)} among the backends, or none named"
         )
     participants.compute_as(facts.quantized_arithmetic)
-    store = _Artefact(file, plans, programs)
+    store = _Artifact(file, plans, programs)
 
     def make() -> OptimizedNetwork:
         raise ModelFileError(
@@ -241,7 +241,7 @@ def _plans_in(
     return made
 
 
-class _Artefact:
+class _Artifact:
     """The prepared networks of a file, as a store."""
 
     def __init__(

@@ -101,13 +101,13 @@ def single_axis_priority_list(blocks: Sequence[Block]) -> Layout:
     by_size = sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first, i))
     for index in by_size:
         block = blocks[index]
-        neighbours = sorted(
+        neighbors = sorted(
             (offsets[other], offsets[other] + _aligned(blocks[other].size))
             for other in placed
             if _overlap(blocks[other], block)
         )
         offset = 0
-        for start, end in neighbours:
+        for start, end in neighbors:
             if start - offset >= block.size:
                 break
             offset = max(offset, end)

@@ -406,7 +406,7 @@ class PlanCache:
         self, entry: _Entry, inputs: Sequence[NDArray[Any]], values: Mapping[str, NDArray[Any]]
     ) -> None:
         shapes = {name: array.shape for name, array in zip(self._names, inputs, strict=True)}
-        plan = self.optimized.specialise(shapes, values)
+        plan = self.optimized.specialize(shapes, values)
         rest = plan.rest
         if rest is not None:
             optimized = OptimizedNetwork(

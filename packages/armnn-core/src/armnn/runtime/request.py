@@ -324,7 +324,7 @@ def parsed(
 ) -> tuple[Network, Callable[[], Network] | None]:
     """Return the network of a file or of content, and what makes it again.
 
-    There is the latter where quantised operators may be layers on stored values already, because
+    There is the latter where quantized operators may be layers on stored values already, because
     no decision of the caller is about the layers on floats for which these stand.
     """
     model = source.given if source.content is None else source.content

@@ -41,7 +41,7 @@ from armnn.runtime.loaded_network import (
     NetworkResources,
     frees_by_call,
 )
-from armnn.runtime.model_files import open_artefact, open_model, write_artefact
+from armnn.runtime.model_files import open_artifact, open_model, write_artifact
 from armnn.runtime.plans import PlanCache
 from armnn.runtime.request import (
     BackendOptions,
@@ -191,7 +191,7 @@ class Runtime(Closable):
         profiler = profiler_of(profiler, request.options)
         request = with_backends(request, network, self.registry, profiler)
         with self._gate:
-            return write_artefact(network.clone(), path, request, self._backends, profiler, shapes)
+            return write_artifact(network.clone(), path, request, self._backends, profiler, shapes)
 
     @measured
     def load_network(
@@ -205,12 +205,12 @@ class Runtime(Closable):
 
         Args:
             network: The network.
-            properties: What it is loaded for; by default what it was optimised for.
+            properties: What it is loaded for; by default what it was optimized for.
             states: See :func:`armnn.load_model`.
 
         Raises:
             Exception: A backend raised that; a note names backend, method and layer.
-            InvalidArgumentError: It was not optimised for its properties.
+            InvalidArgumentError: It was not optimized for its properties.
         """
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
         check_properties(network.name, properties, network.options)
@@ -393,7 +393,7 @@ class Runtime(Closable):
         cache = cache_folder(request, profiler) if source.content is None else None
         if source.is_prepared:
             with self._gate:
-                optimized = open_artefact(source.given, request, self._backends, profiler)
+                optimized = open_artifact(source.given, request, self._backends, profiler)
         elif cache is None:
             with phase(profiler, "parse"):
                 network, again = parsed(source, request, origin.parser_options)

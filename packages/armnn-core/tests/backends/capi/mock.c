@@ -38,7 +38,7 @@ struct armnn_program {
   armnn_constant_fn drop;
   int32_t *inputs, *outputs;
   step *steps;
-  char behaviour[32];
+  char behavior[32];
   armnn_code fail_execute;
 };
 struct armnn_context {
@@ -239,7 +239,7 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
                           const armnn_graph *graph, const armnn_compile_args *args,
                           armnn_program **made, armnn_error *error) {
   const char *code = option(args->options, args->num_options, "FailCompile");
-  const char *behaviour = option(args->options, args->num_options, "Behaviour");
+  const char *behavior = option(args->options, args->num_options, "Behavior");
   const char *broken = option(args->options, args->num_options, "FailExecute");
   (void)device;
   if (code && strcmp(code, "null") == 0) return ARMNN_OK;
@@ -260,7 +260,7 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
   program->steps = calloc(graph->num_nodes, sizeof *program->steps);
   program->drop = graph->drop;
   program->elements = elements_of(value_at(graph, graph->outputs[0]));
-  if (behaviour) snprintf(program->behaviour, sizeof program->behaviour, "%s", behaviour);
+  if (behavior) snprintf(program->behavior, sizeof program->behavior, "%s", behavior);
   if (broken) program->fail_execute = atoi(broken);
   for (uint64_t i = 0; i < graph->num_values; ++i) {
     const armnn_value *value = value_at(graph, (int32_t)i);
@@ -280,12 +280,12 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
     program->steps[i] =
         (step){operation(node), {node->inputs[0], node->inputs[1]}, node->outputs[0], node->id};
   }
-  if (strcmp(program->behaviour, "event") == 0 && host->profiling(host->ctx))
+  if (strcmp(program->behavior, "event") == 0 && host->profiling(host->ctx))
     host->event(host->ctx, args->call_id, ARMNN_PROFILE_COMPILE, text("add"), 1, 2,
                 text("{\"arena_bytes\": 64, \"scratch_bytes\": 0, \"weight_bytes\": 8}"));
   ++backend->programs;
   ++counts.programs;
-  if (strcmp(program->behaviour, "regret") == 0) {
+  if (strcmp(program->behavior, "regret") == 0) {
     *made = NULL;
     program_destroy(program);
     return fail(error, ARMNN_UNSUPPORTED_NODE, 0, "too hard after all");
@@ -341,15 +341,15 @@ static armnn_code deserialize(armnn_backend *backend, const armnn_device *device
 static armnn_code io_requirement(armnn_program *program, int32_t is_output, uint64_t index,
                                  armnn_io_requirement *requirement, armnn_error *error) {
   (void)is_output, (void)index, (void)error;
-  if (strcmp(program->behaviour, "align") == 0) requirement->min_align = 4096;
-  if (strcmp(program->behaviour, "align3") == 0) requirement->min_align = 3;
-  if (strcmp(program->behaviour, "pad") == 0) requirement->min_bytes = 4 * program->elements + 64;
+  if (strcmp(program->behavior, "align") == 0) requirement->min_align = 4096;
+  if (strcmp(program->behavior, "align3") == 0) requirement->min_align = 3;
+  if (strcmp(program->behavior, "pad") == 0) requirement->min_bytes = 4 * program->elements + 64;
   return ARMNN_OK;
 }
 static armnn_code context_create(armnn_program *program, armnn_context **made, armnn_error *error) {
-  if (strcmp(program->behaviour, "no context") == 0)
+  if (strcmp(program->behavior, "no context") == 0)
     return fail(error, ARMNN_RESOURCE_EXHAUSTED, -1, "out of contexts");
-  if (strcmp(program->behaviour, "null context") == 0) return ARMNN_OK;
+  if (strcmp(program->behavior, "null context") == 0) return ARMNN_OK;
   armnn_context *context = calloc(1, sizeof *context);
   context->program = program;
   context->values = calloc(program->num_values, sizeof *context->values);
@@ -379,7 +379,7 @@ static void mark(void *arg, uint64_t begin, uint64_t end) {
 /* What a test wants to see besides the sum. */
 static armnn_code behave(armnn_program *program, const armnn_execute_args *args,
                          armnn_error *error) {
-  const char *how = program->behaviour;
+  const char *how = program->behavior;
   if (strcmp(how, "wait") == 0) {
     while (!host->cancelled(host->ctx, args->call_id)) {
     }
@@ -418,7 +418,7 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
     values[i] = program->constants[i] ? program->constants[i]->data : context->values[i];
   for (uint64_t i = 0; i < program->num_inputs; ++i)
     values[program->inputs[i]] = args->inputs[i]->data;
-  if (strcmp(program->behaviour, "align") == 0 && (uintptr_t)args->inputs[0]->data % 4096)
+  if (strcmp(program->behavior, "align") == 0 && (uintptr_t)args->inputs[0]->data % 4096)
     return fail(error, ARMNN_INVALID_ARGUMENT, -1, "not aligned");
   for (uint64_t i = 0; i < program->num_steps; ++i) {
     const step *at = &program->steps[i];

@@ -128,7 +128,7 @@ def test_a_backend_that_refuses_a_layer_whose_constants_went_fails(
     releasing: NativeLibrary,
 ) -> None:
     network, backend = scaled(), NativeBackend(releasing)
-    model = backend.create_model_context({"Behaviour": "regret"})
+    model = backend.create_model_context({"Behavior": "regret"})
     views = backend.optimize_subgraph(view_of(network), model)
     assert views.reasons == {"scale": "too hard after all"}
     network.lets_constants_go = True

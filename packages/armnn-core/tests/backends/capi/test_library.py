@@ -213,7 +213,7 @@ info = armnn.TensorInfo((2,))
 network = armnn.Network("n")
 layer = network.add_addition(network.add_input("a", info), network.add_input("b", info)).producer
 handles = [ArrayHandle(info, np.ones(2, np.float32)) for _ in range(3)]
-workload = backend.create_workload(layer, ModelContext({{"Behaviour": "wait"}}))
+workload = backend.create_workload(layer, ModelContext({{"Behavior": "wait"}}))
 step = workload.bind(handles[:2], handles[2:])
 threading.Thread(target=step, daemon=True).start()
 while not step.__self__.context.is_running:

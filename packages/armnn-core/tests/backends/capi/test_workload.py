@@ -49,8 +49,8 @@ def addition() -> Network:
 class Bound:
     """One addition, bound by itself."""
 
-    def __init__(self, library: NativeLibrary, behaviour: str = "", **options: Any) -> None:
-        model = ModelContext({"Behaviour": behaviour, **options})
+    def __init__(self, library: NativeLibrary, behavior: str = "", **options: Any) -> None:
+        model = ModelContext({"Behavior": behavior, **options})
         workload = NativeBackend(library).create_workload(addition().find("add"), model)
         self.total = np.zeros(4, np.float32)
         self.step: Step = workload.bind(
@@ -60,9 +60,9 @@ class Bound:
 
 @pytest.fixture
 def load(make_native_runtime: Callable[..., Runtime], mock: NativeLibrary) -> Any:
-    def make(behaviour: str, **options: Any) -> Any:
+    def make(behavior: str, **options: Any) -> Any:
         runtime = make_native_runtime(mock, **options)
-        model = {"Mock": {"Behaviour": behaviour}}
+        model = {"Mock": {"Behavior": behavior}}
         return runtime.load_network(runtime.optimize(addition(), ["Mock"], backend_options=model))
 
     return make
@@ -110,7 +110,7 @@ def test_through_the_runtime_the_failed_layer_is_named(
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "message"),
+    ("behavior", "message"),
     [
         ("no context", r"an execution context for 'add': out of contexts"),
         ("null context", r"it returned neither a context nor an error"),
@@ -118,17 +118,17 @@ def test_through_the_runtime_the_failed_layer_is_named(
     ],
 )
 def test_a_program_that_cannot_be_bound_is_an_error(
-    mock: NativeLibrary, behaviour: str, message: str
+    mock: NativeLibrary, behavior: str, message: str
 ) -> None:
     with pytest.raises(BackendError, match=message):
-        Bound(mock, behaviour)
+        Bound(mock, behavior)
 
 
-@pytest.mark.parametrize("behaviour", ["align", "pad"])
+@pytest.mark.parametrize("behavior", ["align", "pad"])
 def test_tensors_are_copied_where_the_backend_needs_other_memory(
-    mock: NativeLibrary, behaviour: str
+    mock: NativeLibrary, behavior: str
 ) -> None:
-    bound = Bound(mock, behaviour)
+    bound = Bound(mock, behavior)
     bound.step()
     np.testing.assert_array_equal(bound.total, X + Y)
 
@@ -244,7 +244,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 info, network = TensorInfo((4,)), Network("n")
 layer = network.add_addition(network.add_input("x", info), network.add_input("y", info)).producer
 backend = NativeBackend(NativeLibrary.open({mock.path!r}))
-workload = backend.create_workload(layer, ModelContext({{"Behaviour": "wait"}}))
+workload = backend.create_workload(layer, ModelContext({{"Behavior": "wait"}}))
 handles = [ArrayHandle(info, np.zeros(4, np.float32)) for _ in range(3)]
 step = workload.bind(handles[:2], handles[2:])
 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -275,16 +275,16 @@ def test_what_a_callback_raised_comes_out_of_the_call(
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "kind", "message"),
+    ("behavior", "kind", "message"),
     [
         ("bad drop", LookupError, "no kept constant has reference"),
         ("bad align", ValueError, "memory aligned to 3: expected a power of two"),
     ],
 )
 def test_misuse_of_the_host_is_told_after_the_call(
-    mock: NativeLibrary, behaviour: str, kind: type[Exception], message: str
+    mock: NativeLibrary, behavior: str, kind: type[Exception], message: str
 ) -> None:
-    bound = Bound(mock, behaviour)
+    bound = Bound(mock, behavior)
     with pytest.raises(kind, match=message):
         bound.step()
 
@@ -293,7 +293,7 @@ def test_memory_that_is_not_the_allocator_s_is_refused(mock: NativeLibrary) -> N
     backend = NativeBackend(mock)
     backend.create_context(CreationOptions(custom_allocators={"Mock": HostAllocator()}))
     workload = backend.create_workload(
-        addition().find("add"), ModelContext({"Behaviour": "bad free"})
+        addition().find("add"), ModelContext({"Behavior": "bad free"})
     )
     handles = [ArrayHandle(INFO, array) for array in (X, Y, np.zeros(4, np.float32))]
     step = workload.bind(handles[:2], handles[2:])

@@ -25,7 +25,7 @@ def no_program(thing: object) -> Any:
 
 
 def sample() -> SubgraphView:
-    """Return a view with constants, parameters, two outputs and quantisation."""
+    """Return a view with constants, parameters, two outputs and quantization."""
     network = Network("sample")
     x = network.add_input("x", TensorInfo((2, 3), DataType.QASYMM_U8, 0.5, 3))
     real = network.add_dequantize(x, name="real")

@@ -17,7 +17,7 @@ from worker_in_thread import workers_in_threads
 
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
-from armnn.backends.worker.protocol import Frame, packed
+from armnn.backends.worker.protocol import Message, packed
 from armnn.errors import BackendUnavailableError, WorkerLostError
 
 if TYPE_CHECKING:
@@ -70,24 +70,24 @@ class Damage:
         self._at = at
         self._change = change
 
-    def __call__(self, frame: Frame) -> Any:
+    def __call__(self, frame: Message) -> Any:
         self.count += 1
         return self._change(frame, self._numbers) if self.count == self._at else frame
 
 
-def other_document(frame: Frame, numbers: random.Random) -> Frame:
+def other_document(frame: Message, numbers: random.Random) -> Message:
     document = {"nothing": 1, **frame.document}
     return replace(frame, document=damaged(document, numbers))
 
 
-def other_bytes(frame: Frame, numbers: random.Random) -> bytes:
+def other_bytes(frame: Message, numbers: random.Random) -> bytes:
     raw = bytearray(b"".join(packed(replace(frame, blobs=()))))
     for _ in range(numbers.randint(1, 4)):
         raw[numbers.randrange(len(raw))] = numbers.randrange(256)
     return bytes(raw[: numbers.randint(1, len(raw))])
 
 
-def other_sequence(frame: Frame, numbers: random.Random) -> Frame:
+def other_sequence(frame: Message, numbers: random.Random) -> Message:
     return replace(frame, sequence=frame.sequence - 1 + 2 * numbers.randint(0, 1))
 
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import pytest
 
-from armnn.backends.worker.protocol import Frame, Kind, ProtocolError, packed, read_frame
+from armnn.backends.worker.protocol import Kind, Message, ProtocolError, packed, read_frame
 
-FRAME = Frame(Kind.REPLY, 7, {"views": [1, "ä"]}, (memoryview(b"abc"), memoryview(b"")))
+FRAME = Message(Kind.REPLY, 7, {"views": [1, "ä"]}, (memoryview(b"abc"), memoryview(b"")))
 
 
-def raw_of(frame: Frame) -> bytes:
+def raw_of(frame: Message) -> bytes:
     return b"".join(packed(frame))
 
 

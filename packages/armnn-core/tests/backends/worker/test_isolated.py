@@ -24,7 +24,7 @@ from worker_in_thread import workers_in_threads
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.backends.crashes import forget_lost_workers, lost_workers
-from armnn.backends.worker.connection import START_SECONDS, Link
+from armnn.backends.worker.connection import START_SECONDS, WorkerConnection
 from armnn.backends.worker.supervisor import Supervisor
 from armnn.errors import (
     BackendUnavailableError,
@@ -39,7 +39,7 @@ from armnn.errors import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends.worker.protocol import Frame
+    from armnn.backends.worker.protocol import Message
 
 SHAPE = (4, 5)
 GOOD = np.linspace(-2, 2, 20, dtype=np.float32).reshape(SHAPE)
@@ -216,7 +216,7 @@ def test_a_bound_call_that_writes_over_its_input_computes_from_what_it_was(
 def test_a_call_can_be_bound_while_no_worker_runs(
     runtime: Runtime, model: LoadedNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_link(self: Supervisor, *, wait: bool = True) -> Link:
+    def no_link(self: Supervisor, *, wait: bool = True) -> WorkerConnection:
         raise WorkerLostError("is not there", "Hostile")
 
     recovered(runtime)
@@ -375,7 +375,7 @@ def test_the_report_is_of_calls_of_every_kind(
 
 
 def test_a_time_limit_of_calls_is_none_of_a_compilation() -> None:
-    def waits(frame: Frame) -> Frame:
+    def waits(frame: Message) -> Message:
         if "views" in frame.document or "answers" in frame.document:
             threading.Event().wait(0.02)
         return frame
@@ -460,7 +460,7 @@ def test_workers_that_answer_no_call_are_given_up(
 def test_a_step_whose_worker_is_lost_meanwhile_keeps_no_descriptors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def lost(link: Link) -> int:
+    def lost(link: WorkerConnection) -> int:
         raise WorkerLostError("it ended just now", link.recipe.name)
 
     with workers_in_threads(), Runtime(CreationOptions(isolate=["Honest"])) as runtime:
@@ -469,7 +469,7 @@ def test_a_step_whose_worker_is_lost_meanwhile_keeps_no_descriptors(
         supervisor.link().lose("broke")
         model.run(fed())  # prepares the other backend
         assert supervisor.wait(START_SECONDS)
-        monkeypatch.setattr(Link, "watch", lost)
+        monkeypatch.setattr(WorkerConnection, "watch", lost)
         before = set(os.listdir("/proc/self/fd"))
         for _ in range(5):
             np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)

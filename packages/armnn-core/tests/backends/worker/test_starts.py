@@ -15,7 +15,7 @@ from worker_in_thread import workers_in_threads
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends.worker import connection
-from armnn.backends.worker.connection import START_SECONDS, Link
+from armnn.backends.worker.connection import START_SECONDS, WorkerConnection
 from armnn.backends.worker.supervisor import Supervisor
 from armnn.errors import BackendUnavailableError, WorkerLostError
 
@@ -99,7 +99,7 @@ def test_a_backend_collected_by_the_thread_that_starts_its_worker_leaves_none(
         ended.append(threading.current_thread())
         supervisor.close()
 
-    def started_and_closed(own: Supervisor) -> Link:
+    def started_and_closed(own: Supervisor) -> WorkerConnection:
         made = started(own)
         close()
         return made

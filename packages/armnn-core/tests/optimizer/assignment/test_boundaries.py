@@ -152,7 +152,7 @@ def placed(make_backend, make_runtime, factories: tuple[Any, ...], **options: bo
     network.add_output("y", network.add_addition(x, x, name="a"))
     runtime = make_runtime(device)
     optimized = runtime.optimize(network, ["Device"], **options)
-    plan = optimized.specialise({}, {})
+    plan = optimized.specialize({}, {})
     _, outputs = run(runtime, network, ["Device"])
     np.testing.assert_array_equal(outputs["y"], 2 * X)
     made = [tensor for layer in plan.layers for tensor in layer.outputs]

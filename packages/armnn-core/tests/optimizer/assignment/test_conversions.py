@@ -265,7 +265,7 @@ def test_strict_mode_accepts_conversions(participants, make_backend) -> None:
     assert optimized.report.fallbacks == ()
 
 
-def test_a_layer_whose_optimisation_failed_is_wrapped_for_the_next_backend(
+def test_a_layer_whose_optimization_failed_is_wrapped_for_the_next_backend(
     participants, make_backend
 ) -> None:
     from armnn.backends import OptimizationViews
@@ -280,7 +280,7 @@ def test_a_layer_whose_optimisation_failed_is_wrapped_for_the_next_backend(
     optimized = OptimizedNetwork(block(DataType.FLOAT16), parties, OptimizerOptions())
     rows = {row.layer: row for row in optimized.report if not row.type.startswith("Convert")}
     assert {row.backend for row in rows.values()} == {"Second"}
-    assert all("First: its optimisation of the layer failed" in row.reason for row in rows.values())
+    assert all("First: its optimization of the layer failed" in row.reason for row in rows.values())
     assert all(row.conversion for row in rows.values())
 
 

@@ -58,7 +58,7 @@ def test_the_report_says_why(parties) -> None:
     assert all(row.is_fallback for row in report)
 
 
-def test_a_part_that_no_neighbour_runs_stays(make_backend, participants) -> None:
+def test_a_part_that_no_neighbor_runs_stays(make_backend, participants) -> None:
     first = make_backend("Npu", {"b": "no", "d": "no"})
     parties = participants(first, make_backend("Cpu", {"c": "no"}))
     assert backends(chain(*"abcde"), parties, min_part=9) == "CCNCC"
@@ -69,7 +69,7 @@ def test_a_network_of_one_part_stays(make_backend, participants) -> None:
     assert backends(chain("a", "b"), parties, min_part=9) == "NN"
 
 
-def test_a_part_joins_a_neighbour_not_the_next_of_the_list(make_backend, participants) -> None:
+def test_a_part_joins_a_neighbor_not_the_next_of_the_list(make_backend, participants) -> None:
     # Mid would make an island of its own: it runs neither a nor c.
     no = {"a": "no", "c": "no"}
     parties = participants(make_backend("Npu", no), make_backend("Mid", no), make_backend("Cpu"))

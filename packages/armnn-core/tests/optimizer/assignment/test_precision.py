@@ -16,7 +16,7 @@ BIAS = np.float32([300, -20, 0.25])
 SCALE = np.float32(2e-5)
 
 
-def dynamically_quantised() -> Network:
+def dynamically_quantized() -> Network:
     """Return x * weights * SCALE + BIAS as tools write it."""
     network = Network("dynamic")
     x = network.add_input("x", TensorInfo(X.shape))
@@ -36,7 +36,7 @@ def dynamically_quantised() -> Network:
 @pytest.mark.parametrize(("half", "error"), [("fp16", 2e-3), ("bf16", 8e-3)])
 def test_sums_of_integers_are_scaled_in_float32(half: str, error: float) -> None:
     model = armnn.load_model(
-        dynamically_quantised(), ["CpuRef"], **{f"reduce_fp32_to_{half}": True}
+        dynamically_quantized(), ["CpuRef"], **{f"reduce_fp32_to_{half}": True}
     )
     expected = np.maximum(X.astype(np.float64) @ WEIGHTS * SCALE + BIAS, 0)
     assert np.abs(X @ WEIGHTS).max() * 85 > 65504, "the sums fit into Float16"
@@ -50,7 +50,7 @@ def test_sums_of_integers_are_scaled_in_float32(half: str, error: float) -> None
 
 
 def test_the_layers_around_sums_are_exact_up_to_the_scaling() -> None:
-    order = dynamically_quantised().topological_order()
+    order = dynamically_quantized().topological_order()
     assert {layer.name for layer in exact_layers(order)} == {
         "scales", "bias in steps", "whole bias", "stored bias", "total", "real", "scaled",
     }  # fmt: skip

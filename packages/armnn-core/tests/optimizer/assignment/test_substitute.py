@@ -27,7 +27,7 @@ def chain(*names: str) -> Network:
     return network
 
 
-def optimise(network: Network, parties: Any) -> OptimizedNetwork:
+def optimize(network: Network, parties: Any) -> OptimizedNetwork:
     return OptimizedNetwork(network, parties, OptimizerOptions(rewrite=False))
 
 
@@ -55,7 +55,7 @@ def precompile(view: SubgraphView, *layers: Layer) -> Substitution:
 
 
 def test_untouched_layers_stay(make_backend, participants) -> None:
-    optimized = optimise(chain("a", "b"), participants(make_backend("First")))
+    optimized = optimize(chain("a", "b"), participants(make_backend("First")))
     assert layers_of(optimized) == [("a", "Addition", "First"), ("b", "Addition", "First")]
 
 
@@ -64,7 +64,7 @@ def test_a_substitution_takes_the_place_of_its_pattern(make_backend, participant
         return OptimizationViews(substitutions=[precompile(view)])
 
     backend = make_backend("First", optimize_subgraph=optimize_subgraph)
-    optimized = optimise(chain("a", "b"), participants(backend))
+    optimized = optimize(chain("a", "b"), participants(backend))
     assert layers_of(optimized) == [("pre-compiled", "PreCompiled", "First")]
     assert optimized.network.find("pre-compiled").compiled == ["a", "b"]
     rows = [(row.layer, row.backend, row.compiled_into) for row in optimized.report]
@@ -85,7 +85,7 @@ def test_a_subgraph_has_its_inputs_and_outputs_in_order(make_backend, participan
     network.add_output("kept", first)
     network.add_output("last", second)
     backend = make_backend("First", optimize_subgraph=optimize_subgraph)
-    optimized = optimise(network, participants(backend))
+    optimized = optimize(network, participants(backend))
     (view,) = seen
     assert [value.name for value in view.inputs][:2] == ["q", "p"]
     assert view.inputs[2].constant is not None
@@ -101,11 +101,11 @@ def test_part_of_a_subgraph_can_be_replaced(make_backend, participants) -> None:
         )
 
     backend = make_backend("First", optimize_subgraph=optimize_subgraph)
-    optimized = optimise(chain("a", "b", "c"), participants(backend))
+    optimized = optimize(chain("a", "b", "c"), participants(backend))
     assert [name for name, *_ in layers_of(optimized)] == ["a", "pre-compiled", "c"]
 
 
-def test_failed_parts_go_to_the_next_backend_and_are_optimised_there(
+def test_failed_parts_go_to_the_next_backend_and_are_optimized_there(
     make_backend, participants
 ) -> None:
     seen: list[list[str]] = []
@@ -122,7 +122,7 @@ def test_failed_parts_go_to_the_next_backend_and_are_optimised_there(
         make_backend("First", optimize_subgraph=fail_b),
         make_backend("Second", optimize_subgraph=take_all),
     )
-    optimized = optimise(chain("a", "b", "c"), parties)
+    optimized = optimize(chain("a", "b", "c"), parties)
     assert seen == [["b"]]
     assert layers_of(optimized) == [
         ("a", "Addition", "First"),
@@ -147,10 +147,10 @@ def test_a_failed_part_joins_what_the_next_backend_already_has(make_backend, par
         make_backend("First", {"b": "not b"}, optimize_subgraph=fail_all),
         make_backend("Second", optimize_subgraph=look),
     )
-    optimized = optimise(chain("a", "b", "c"), parties)
+    optimized = optimize(chain("a", "b", "c"), parties)
     assert seen == [["a", "b", "c"]]
     assert {row.reason for row in optimized.report} == {
-        "First: its optimisation of the layer failed",
+        "First: its optimization of the layer failed",
         "First: not b",
     }
 
@@ -160,8 +160,8 @@ def test_a_part_that_everybody_fails_is_an_error(make_backend, participants) -> 
         return OptimizationViews(failed=[view])
 
     parties = participants(make_backend("First", optimize_subgraph=fail_all))
-    with pytest.raises(OptimizationError, match=r"'a' .Addition.: First: its optimisation of the"):
-        optimise(chain("a"), parties)
+    with pytest.raises(OptimizationError, match=r"'a' .Addition.: First: its optimization of the"):
+        optimize(chain("a"), parties)
 
 
 def test_parts_that_border_on_each_other_are_deleted_and_replaced_together(
@@ -175,7 +175,7 @@ def test_parts_that_border_on_each_other_are_deleted_and_replaced_together(
         )
 
     kind = make_backend("First", optimize_subgraph=optimize_subgraph)
-    optimized = optimise(chain("a", "b", "c", "d"), participants(kind))
+    optimized = optimize(chain("a", "b", "c", "d"), participants(kind))
     first, last = (layer for layer in optimized.network.topological_order() if layer.compiled)
     assert (first.compiled, last.compiled) == (["a"], ["d"])
     assert list(last.inputs) == [first.output]
@@ -192,7 +192,7 @@ def test_a_deleted_layer_hands_its_input_on(make_backend, participants) -> None:
     value = network.add_reshape(value, target_shape=(2,), name="r")
     network.add_output("y", network.add_addition(value, value, name="b"))
     backend = make_backend("First", optimize_subgraph=delete_reshape)
-    optimized = optimise(network, participants(backend))
+    optimized = optimize(network, participants(backend))
     assert [name for name, *_ in layers_of(optimized)] == ["a", "b"]
 
 
@@ -232,7 +232,7 @@ def test_views_that_do_not_fit_are_refused(
         "Bad", optimize_subgraph=lambda _self, view, _model: bad_views(kind, view)
     )
     with pytest.raises(OptimizationError, match=message):
-        optimise(chain("a", "b"), participants(backend))
+        optimize(chain("a", "b"), participants(backend))
 
 
 def test_an_error_of_a_backend_that_optimizes_names_it(make_backend, participants) -> None:
@@ -243,7 +243,7 @@ def test_an_error_of_a_backend_that_optimizes_names_it(make_backend, participant
     with pytest.raises(
         ZeroDivisionError, match=r"boom\nraised by optimize_subgraph of layer 'a' .*'Broken'"
     ):
-        optimise(chain("a"), parties)
+        optimize(chain("a"), parties)
 
 
 def test_a_replacement_keeps_the_names_of_its_layers(make_backend, participants) -> None:
@@ -256,5 +256,5 @@ def test_a_replacement_keeps_the_names_of_its_layers(make_backend, participants)
         replacement.add_output("o", value)
         return OptimizationViews(substitutions=[Substitution(view, replacement)])
 
-    optimized = optimise(chain("a"), participants(make_backend("First", optimize_subgraph=fuse)))
+    optimized = optimize(chain("a"), participants(make_backend("First", optimize_subgraph=fuse)))
     assert layers_of(optimized) == [("a", "Activation", "First")]

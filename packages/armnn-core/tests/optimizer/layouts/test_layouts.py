@@ -311,7 +311,7 @@ def test_a_backend_is_asked_about_the_network_and_once_about_the_region(
     assert (len(asked), single) == (2, [])
 
 
-def test_specialisations_share_transposed_weights(npu, make_backend, make_runtime) -> None:
+def test_specializations_share_transposed_weights(npu, make_backend, make_runtime) -> None:
     network = Network("open")
     x = network.add_input("x", TensorInfo(("n", 3, 6, 5)))
     network.add_output("y", network.add_convolution2d(x, weights(16, 3, 3, 3)))
@@ -340,6 +340,6 @@ def test_the_layout_is_chosen_for_each_set_of_shapes(npu, participants, make_bac
 
     one = prepared()
     for shape in [(1, 3, 6, 5), (1, 3, 8, 9), (1, 3, 7, 7)]:
-        found, fresh = one.specialise({"x": shape}, {}), prepared().specialise({"x": shape}, {})
+        found, fresh = one.specialize({"x": shape}, {}), prepared().specialize({"x": shape}, {})
         assert [row.as_dict() for row in found.report] == [row.as_dict() for row in fresh.report]
         assert "Transpose" in [row.type for row in found.report]

@@ -133,7 +133,7 @@ def test_a_merged_permutation_keeps_the_hint_of_the_last_one() -> None:
 
 
 @pytest.mark.parametrize("scales", [(0.5, 0.25, 0.5), (0.5, 0.25, 0.25), (0.5, 0.5, 0.25)])
-def test_a_permutation_that_changes_the_quantisation_stays(scales) -> None:
+def test_a_permutation_that_changes_the_quantization_stays(scales) -> None:
     network = Network()
     source, between, last = (
         TensorInfo(shape, DataType.QASYMM_U8, scale, 10)
@@ -145,7 +145,7 @@ def test_a_permutation_that_changes_the_quantisation_stays(scales) -> None:
     assert cancel_inverse_permutes(network) == 0
 
 
-def test_an_identity_that_changes_the_quantisation_stays() -> None:
+def test_an_identity_that_changes_the_quantization_stays() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((2,), DataType.QASYMM_U8, 0.5))
     other = TensorInfo((2,), DataType.QASYMM_U8, 0.25)
@@ -158,7 +158,7 @@ def test_a_permutation_between_equal_shapes_stays() -> None:
     assert cancel_inverse_permutes(network) == 0
 
 
-def test_quantised_permutations_of_one_scale_cancel() -> None:
+def test_quantized_permutations_of_one_scale_cancel() -> None:
     info = TensorInfo(SHAPE, DataType.QASYMM_U8, 0.5, 10)
     network = network_of(("Transpose", NCHW_TO_NHWC), ("Permute", NHWC_TO_NCHW), info=info)
     assert cancel_inverse_permutes(network) > 0

@@ -88,7 +88,7 @@ def test_another_backend_hint_keeps_it() -> None:
     assert delete_broadcast_to(network) == 0
 
 
-def test_one_that_changes_the_quantisation_stays() -> None:
+def test_one_that_changes_the_quantization_stays() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((1, 3), DataType.QASYMM_U8, 0.5))
     info = TensorInfo((2, 3), DataType.QASYMM_U8, 0.25)

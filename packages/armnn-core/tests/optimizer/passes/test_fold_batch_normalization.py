@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Batch normalisation as part of the layer before it."""
+"""Batch normalization as part of the layer before it."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_weights_that_another_layer_reads_too_stay_for_it() -> None:
     np.testing.assert_array_equal(weights.constant, before)
 
 
-def test_two_normalisations_in_a_row_are_folded(compute) -> None:
+def test_two_normalizations_in_a_row_are_folded(compute) -> None:
     network = Network()
     first = add_norm(network, convolution(network))
     network.rename(first.producer, "first")
@@ -173,7 +173,7 @@ def refused(network: Network) -> bool:
     return fold_batch_normalization(network) == 0 and len(network) == before
 
 
-def test_a_second_reader_keeps_the_normalisation() -> None:
+def test_a_second_reader_keeps_the_normalization() -> None:
     network = Network()
     conv = convolution(network)
     network.add_output("y", add_norm(network, conv))
@@ -181,7 +181,7 @@ def test_a_second_reader_keeps_the_normalisation() -> None:
     assert refused(network)
 
 
-def test_a_network_output_in_between_keeps_the_normalisation() -> None:
+def test_a_network_output_in_between_keeps_the_normalization() -> None:
     network = Network()
     conv = convolution(network)
     network.add_output("y", add_norm(network, conv))
@@ -189,7 +189,7 @@ def test_a_network_output_in_between_keeps_the_normalisation() -> None:
     assert refused(network)
 
 
-def test_weights_that_are_computed_keep_the_normalisation() -> None:
+def test_weights_that_are_computed_keep_the_normalization() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((1, 4, 5, 5)))
     weights = network.add_input("weights", TensorInfo((CHANNELS, 4, 1, 1)))
@@ -197,7 +197,7 @@ def test_weights_that_are_computed_keep_the_normalisation() -> None:
     assert refused(network)
 
 
-def test_a_bias_that_is_computed_keeps_the_normalisation() -> None:
+def test_a_bias_that_is_computed_keeps_the_normalization() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((1, 4, 5, 5)))
     bias = network.add_input("bias", TensorInfo((CHANNELS,)))
@@ -207,7 +207,7 @@ def test_a_bias_that_is_computed_keeps_the_normalisation() -> None:
 
 
 @pytest.mark.parametrize("name", ["mean", "variance", "beta", "gamma"])
-def test_statistics_that_are_computed_keep_the_normalisation(name: str) -> None:
+def test_statistics_that_are_computed_keep_the_normalization(name: str) -> None:
     network = Network()
     conv = convolution(network)
     computed = network.add_input(name, TensorInfo((CHANNELS,)))
@@ -215,7 +215,7 @@ def test_statistics_that_are_computed_keep_the_normalisation(name: str) -> None:
     assert refused(network)
 
 
-def test_channels_elsewhere_keep_the_normalisation() -> None:
+def test_channels_elsewhere_keep_the_normalization() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((1, 4, 5, CHANNELS)))
     conv = network.add_convolution2d(x, numbers(CHANNELS, 4, 1, 1), data_layout=NCHW)
@@ -223,7 +223,7 @@ def test_channels_elsewhere_keep_the_normalisation() -> None:
     assert refused(network)
 
 
-def test_an_unknown_rank_keeps_the_normalisation() -> None:
+def test_an_unknown_rank_keeps_the_normalization() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo(None))
     conv = network.add_convolution2d(x, numbers(CHANNELS, 4, 1, 1))
@@ -231,7 +231,7 @@ def test_an_unknown_rank_keeps_the_normalisation() -> None:
     assert refused(network)
 
 
-def test_another_backend_hint_keeps_the_normalisation() -> None:
+def test_another_backend_hint_keeps_the_normalization() -> None:
     network = Network()
     network.add_output("y", add_norm(network, convolution(network)))
     network.find("norm").backend_hint = "A"
@@ -241,7 +241,7 @@ def test_another_backend_hint_keeps_the_normalisation() -> None:
     assert network.find("main").backend_hint == "A"
 
 
-def test_quantised_layers_keep_the_normalisation() -> None:
+def test_quantized_layers_keep_the_normalization() -> None:
     network = Network()
     info = TensorInfo((1, 4, 3, 3), DataType.QASYMM_S8, 0.1, 3)
     x = network.add_input("x", info)
@@ -283,14 +283,14 @@ def test_weights_that_would_overflow_stay_as_they_are() -> None:
     assert refused(network)
 
 
-def test_a_normalisation_that_changes_the_type_stays() -> None:
+def test_a_normalization_that_changes_the_type_stays() -> None:
     network = Network()
     conv = convolution(network)
     network.add_output("y", add_norm(network, conv, output=DataType.FLOAT16))
     assert refused(network)
 
 
-def test_quantised_weights_of_a_real_result_keep_the_normalisation() -> None:
+def test_quantized_weights_of_a_real_result_keep_the_normalization() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((1, 4, 3, 3)))
     weights = network.add_constant(

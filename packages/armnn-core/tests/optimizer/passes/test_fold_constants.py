@@ -87,7 +87,7 @@ def test_a_layer_that_nothing_can_compute_stays() -> None:
     assert fold_constants(network, evaluate) == 0
 
 
-def test_quantised_weights_become_real_ones_and_back() -> None:
+def test_quantized_weights_become_real_ones_and_back() -> None:
     network = Network()
     info = TensorInfo((2, 2), DataType.QSYMM_S8, (0.5, 2.0), axis=0)
     weights = network.add_constant(np.int8([[1, 2], [3, -4]]), info)

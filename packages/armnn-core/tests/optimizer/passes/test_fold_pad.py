@@ -244,7 +244,7 @@ def test_a_maximum_over_padding_alone_keeps_the_pad(settings) -> None:
         (DataType.QASYMM_S8, -5.0, False),
     ],
 )  # fmt: skip
-def test_a_quantised_maximum_takes_over_the_lowest_value(
+def test_a_quantized_maximum_takes_over_the_lowest_value(
     data_type: DataType, value: float, is_folded: bool
 ) -> None:
     network = Network()
@@ -338,7 +338,7 @@ def test_another_backend_hint_keeps_the_pad() -> None:
 
 
 @pytest.mark.parametrize(("value", "folded"), [(0, True), (7, False)])
-def test_a_quantised_pad_with_zero_writes_what_padding_is(value: int, folded: bool) -> None:
+def test_a_quantized_pad_with_zero_writes_what_padding_is(value: int, folded: bool) -> None:
     network = Network()
     info = TensorInfo((1, 2, 4, 4), DataType.QASYMM_U8, 0.5, 7)
     x = network.add_input("x", info)
@@ -350,7 +350,7 @@ def test_a_quantised_pad_with_zero_writes_what_padding_is(value: int, folded: bo
     assert (fold_pad(network) == 1) == folded
 
 
-def test_a_pad_that_changes_the_quantisation_stays() -> None:
+def test_a_pad_that_changes_the_quantization_stays() -> None:
     network = Network()
     info = TensorInfo((1, 2, 4, 4), DataType.QASYMM_U8, 0.5, 7)
     x = network.add_input("x", info)

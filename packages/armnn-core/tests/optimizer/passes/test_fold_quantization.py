@@ -44,7 +44,7 @@ def bytes_of(shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
 
 
 def weights_of(network: Network, *shape: int, axis: int | None = None) -> Value:
-    """Add dequantised constant weights, of one scale or several.
+    """Add dequantized constant weights, of one scale or several.
 
     There is one per index of an axis then.
     """
@@ -368,7 +368,7 @@ def test_layers_that_mean_something_else_of_stored_values_stay() -> None:
 
 
 def chain(network: Network) -> None:
-    """Add a bounded convolution and two means, each quantised."""
+    """Add a bounded convolution and two means, each quantized."""
     value = bounded(network, function=ActivationFunction.RELU)
     for axis in (3, 2):
         info = TensorInfo(value.info.shape, *MADE)

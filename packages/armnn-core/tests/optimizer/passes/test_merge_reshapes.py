@@ -161,7 +161,7 @@ def test_reshapes_meant_for_different_backends_stay() -> None:
 
 
 @pytest.mark.parametrize("scales", [(0.5, 0.25, 0.5), (0.5, 0.25, 0.25), (0.5, 0.5, 0.25)])
-def test_a_reshape_that_changes_the_quantisation_stays(scales) -> None:
+def test_a_reshape_that_changes_the_quantization_stays(scales) -> None:
     network = Network()
     source, between, last = (
         TensorInfo(shape, DataType.QASYMM_S8, scale, 1)
@@ -193,7 +193,7 @@ def test_an_input_that_says_a_known_shape_stays_in_the_network() -> None:
     assert [layer.name for layer in network.inputs] == ["x", "shape"]
 
 
-def test_quantised_reshapes_of_one_scale_are_merged() -> None:
+def test_quantized_reshapes_of_one_scale_are_merged() -> None:
     info = TensorInfo((2, 6), DataType.QASYMM_S8, 0.5, 1)
     network = chain((12,), (3, 4), info=info)
     assert merge_reshapes(network) == 1

@@ -166,7 +166,7 @@ def test_permutations_meant_for_two_backends_stay() -> None:
     assert move_permute_down(network) == 0
 
 
-def test_quantisation_moves_along() -> None:
+def test_quantization_moves_along() -> None:
     network = Network()
     info = TensorInfo(SHAPE, DataType.QASYMM_U8, 0.5, 3)
     value = network.add_transpose(network.add_input("x", info), dim_mappings=ORDER)
@@ -183,7 +183,7 @@ def test_quantisation_moves_along() -> None:
     assert network.outputs[0].input_infos == (made,)
 
 
-def test_a_permutation_that_changes_the_quantisation_stays() -> None:
+def test_a_permutation_that_changes_the_quantization_stays() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo(SHAPE, DataType.QASYMM_U8, 0.5, 3))
     moved = TensorInfo((2, 4, 5, 3), DataType.QASYMM_U8, 0.25, 7)

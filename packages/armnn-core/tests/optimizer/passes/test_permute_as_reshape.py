@@ -87,7 +87,7 @@ def test_other_permutations_and_shapes_that_are_not_known_stay(shape, order) -> 
     assert permute_as_reshape(transposed(shape, order)) == 0
 
 
-def test_hint_and_quantisation_are_kept() -> None:
+def test_hint_and_quantization_are_kept() -> None:
     network = transposed((1, 8, 1), (0, 2, 1), data_type=DataType.QASYMM_U8, scales=0.5)
     network.find("moved").backend_hint = "A"
     info = network.outputs[0].input_infos
@@ -96,7 +96,7 @@ def test_hint_and_quantisation_are_kept() -> None:
     assert network.outputs[0].input_infos == info
 
 
-def test_a_change_of_the_quantisation_stays() -> None:
+def test_a_change_of_the_quantization_stays() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo((1, 8), DataType.QASYMM_U8, 0.5))
     info = TensorInfo((8, 1), DataType.QASYMM_U8, 0.25)

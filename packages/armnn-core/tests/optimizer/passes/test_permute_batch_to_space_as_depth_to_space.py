@@ -94,7 +94,7 @@ def test_another_backend_hint_keeps_both() -> None:
 
 
 @pytest.mark.parametrize("scales", [(0.5, 0.25, 0.25), (0.5, 0.5, 0.25)])
-def test_a_change_of_the_quantisation_keeps_both(scales) -> None:
+def test_a_change_of_the_quantization_keeps_both(scales) -> None:
     network = Network()
     source, between, last = (
         TensorInfo(shape, DataType.QASYMM_U8, scale)

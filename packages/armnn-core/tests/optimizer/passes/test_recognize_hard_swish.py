@@ -201,7 +201,7 @@ def test_another_backend_hint_on_the_way_keeps_it_as_it_is() -> None:
     assert recognize_hard_swish(network) == 0
 
 
-def test_quantised_arithmetic_stays_as_it_rounds_on_the_way() -> None:
+def test_quantized_arithmetic_stays_as_it_rounds_on_the_way() -> None:
     network = Network()
     info = TensorInfo((9,), DataType.QASYMM_S8, 0.1, 0)
     x = network.add_input("x", info)

@@ -56,17 +56,17 @@ def normalized(
     root: str = "sqrt",
     eps: float = 1e-5,
 ) -> Value:
-    centred = network.add_subtraction(x, mean(network, x, *axes), name="centred")
-    variance = mean(network, squared(network, centred), *axes, name="variance")
+    centered = network.add_subtraction(x, mean(network, x, *axes), name="centered")
+    variance = mean(network, squared(network, centered), *axes, name="variance")
     shifted = network.add_addition(variance, number(eps))
     if root == "rsqrt":
         inverse = network.add_elementwise_unary(shifted, operation=UnaryOperation.RSQRT)
-        return network.add_multiplication(inverse, centred, name="last")
+        return network.add_multiplication(inverse, centered, name="last")
     if root == "activation":
         deviation = network.add_activation(shifted, function=ActivationFunction.SQRT)
     else:
         deviation = network.add_elementwise_unary(shifted, operation=UnaryOperation.SQRT)
-    return network.add_division(centred, deviation, name="last")
+    return network.add_division(centered, deviation, name="last")
 
 
 WAYS: tuple[dict[str, Any], ...] = (
@@ -146,23 +146,23 @@ def test_what_is_something_else_stays(what) -> None:
     z = network.add_input("z", TensorInfo((2, 3, 1) if what != "x" else SHAPE))
     first = (1,) if what == "inner axes" else (2,)
     if what == "sum":
-        centre = network.add_reduce(
+        center = network.add_reduce(
             x, axis=first, keep_dims=True, reduce_operation=ReduceOperation.SUM
         )
     else:
-        centre = mean(network, z if what == "x" else x, *first)
-    centred = network.add_subtraction(x, centre, name="centred")
+        center = mean(network, z if what == "x" else x, *first)
+    centered = network.add_subtraction(x, center, name="centered")
     second = (1, 2) if what == "axes" else first
-    variance = network.add_mean(power(network, centred), axis=second, keep_dims=what != "dims")
+    variance = network.add_mean(power(network, centered), axis=second, keep_dims=what != "dims")
     if what == "dims":
         variance = network.add_reshape(variance, target_shape=(2, 3, 1))
     shifted = network.add_addition(variance, z if what == "eps" else number(1e-5))
     root = network.add_elementwise_unary(shifted, operation=UnaryOperation.SQRT)
-    network.add_output("y", network.add_division(centred, root))
+    network.add_output("y", network.add_division(centered, root))
     if what == "read":
-        network.add_output("centred_too", centred)
+        network.add_output("centered_too", centered)
     if what == "hint":
-        network.find("centred").backend_hint = "CpuRef"
+        network.find("centered").backend_hint = "CpuRef"
     assert recognize_layer_normalization(network) == 0
 
 
@@ -177,6 +177,6 @@ def test_unknown_dimensions_do_not_hinder_but_an_unknown_rank_does() -> None:
 def test_integers_stay() -> None:
     network = Network()
     x = network.add_input("x", TensorInfo(SHAPE, DataType.SIGNED32))
-    centred = network.add_subtraction(x, mean(network, x, -1))
-    network.add_output("y", network.add_division(centred, np.array(2, np.int32)))
+    centered = network.add_subtraction(x, mean(network, x, -1))
+    network.add_output("y", network.add_division(centered, np.array(2, np.int32)))
     assert recognize_layer_normalization(network) == 0

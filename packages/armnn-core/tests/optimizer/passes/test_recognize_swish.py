@@ -63,7 +63,7 @@ def test_a_product_that_broadcasts_stays() -> None:
     assert not recognizes(build)
 
 
-def test_quantised_values_round_on_the_way() -> None:
+def test_quantized_values_round_on_the_way() -> None:
     info = TensorInfo((7,), DataType.QASYMM_U8, 0.1, 3)
 
     def build(network: Network, x: Value) -> Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.graph import Layer, Network
-from armnn.optimizer.shapes.specialise import infer_shapes
+from armnn.optimizer.shapes.specialize import infer_shapes
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:

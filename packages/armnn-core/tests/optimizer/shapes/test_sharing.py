@@ -14,7 +14,7 @@ import armnn
 from armnn import _process_memory
 from armnn.graph import DeferredOperator, Network, Value
 from armnn.layers.plumbing import StandInDescriptor
-from armnn.optimizer.shapes.specialise import SharedConstants
+from armnn.optimizer.shapes.specialize import SharedConstants
 from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Transposed(DeferredOperator):
 
 
 def dense() -> Network:
-    """Dense layers between batch normalisations, which are folded into them."""
+    """Dense layers between batch normalizations, which are folded into them."""
     network = Network()
     value = network.add_input("x", TensorInfo(("batch", 512)))
     for _ in range(3):

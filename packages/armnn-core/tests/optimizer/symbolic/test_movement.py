@@ -130,7 +130,7 @@ def test_a_backend_computes_the_others(layer: Layer) -> None:
         TensorInfo((5, 51), DataType.QSYMM_S8, (0.1, 0.3, 1e-9, 7.0, 2.0), axis=0),
     ],
 )
-def test_stored_values_are_dequantised(info: TensorInfo) -> None:
+def test_stored_values_are_dequantized(info: TensorInfo) -> None:
     dtype = info.data_type.numpy_dtype
     stored = np.arange(255).astype(np.int16).astype(dtype).reshape(5, 51)
     network = Network("n")
@@ -144,7 +144,7 @@ def test_stored_values_are_dequantised(info: TensorInfo) -> None:
     assert made[0].tobytes() == expected.tobytes()
 
 
-def test_quantised_elements_are_a_backends() -> None:
+def test_quantized_elements_are_a_backends() -> None:
     network = Network("n")
     info = TensorInfo((4,), DataType.QASYMM_S8, 0.5, 3)
     value = network.add_constant(np.arange(4, dtype=np.int8), info)

@@ -239,7 +239,7 @@ def test_a_model_is_loaded_for_properties(load, seen) -> None:
     model.run({"x": x})
     assert seen[-1][0] == address(x)
     assert "double" in {event.name for event in recorder.events}
-    with pytest.raises(InvalidArgumentError, match="'double' was optimised with import_enabled="):
+    with pytest.raises(InvalidArgumentError, match="'double' was optimized with import_enabled="):
         load(properties=properties)
     with pytest.raises(InvalidArgumentError, match="the properties is 3, expected a NetworkProp"):
         load(properties=3)

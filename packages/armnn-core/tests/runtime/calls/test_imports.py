@@ -232,13 +232,13 @@ def test_one_thread_at_a_time_runs_on_imported_memory(load, make_backend) -> Non
 @pytest.mark.parametrize(
     ("option", "source"), [("import_enabled", "input_source"), ("export_enabled", "output_source")]
 )
-def test_properties_must_fit_what_the_network_was_optimised_for(
+def test_properties_must_fit_what_the_network_was_optimized_for(
     make_backend, make_runtime, option: str, source: str, enabled: bool
 ) -> None:
     runtime = make_runtime(make_backend("Fake"))
     optimized = runtime.optimize(sums(), ["Fake"], **{option: enabled})
     wrong, right = ("Undefined", "Malloc") if enabled else ("Malloc", "Undefined")
-    message = f"optimised with {option}={enabled} and is loaded with {source}={wrong}: expected"
+    message = f"optimized with {option}={enabled} and is loaded with {source}={wrong}: expected"
     with pytest.raises(InvalidArgumentError, match=message):
         runtime.load_network(optimized, NetworkProperties(**{source: wrong}))
     loaded = runtime.load_network(optimized, NetworkProperties(**{source: right}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Real values for quantised inputs and outputs."""
+"""Real values for quantized inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Serialises programs and reads them, like a host's cache."""
+"""Serializes programs and reads them, like a host's cache."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class GraphWriter:
         return names
 
     def add_constant(self, layer: str, array: NDArray[Any]) -> str:
-        """Add an initialiser and return its name."""
+        """Add an initializer and return its name."""
         name = self._new_name(f"{layer}/constant")
         self._constants[name] = array
         return name

@@ -68,7 +68,7 @@ def to_onnx(part: Network | SubgraphView) -> bytes:
     """Return a network, or a part, as an ONNX model.
 
     The inputs and outputs have the names of the Input and Output layers, or of the values that
-    enter and leave the part; constants become initialisers. All shapes are those of the network.
+    enter and leave the part; constants become initializers. All shapes are those of the network.
 
     Args:
         part: The network or the part.
@@ -120,7 +120,7 @@ def _add_layer(writer: GraphWriter, layer: Layer) -> None:
         if value is not None and value.info.data_type.is_quantized:
             operation.refuse(
                 f"{value.name!r} is {value.info.data_type.arm_name}, expected a type that is "
-                "not quantised"
+                "not quantized"
             )
     exporter = EXPORTERS.get(layer.type)
     if exporter is None:

@@ -686,7 +686,7 @@ def _refuse_variants(operation: Operation) -> None:
 
 
 def _grouped_operands(operation: Operation) -> tuple[Value, Value, Value]:
-    """Return queries, keys and values, [N, heads, positions, numbers], normalised if asked."""
+    """Return queries, keys and values, [N, heads, positions, numbers], normalized if asked."""
     heads, groups = operation.integer("num_heads", 0), operation.integer("kv_num_heads", 0)
     if min(heads, groups) < 1 or heads % groups or heads > _MOST_HEADS:
         raise operation.error(

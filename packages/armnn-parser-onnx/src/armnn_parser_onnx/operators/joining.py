@@ -16,7 +16,7 @@ def concat(operation: Operation) -> Value:
     """Add Concat; one input alone is handed on."""
     first, *others = operation.values()
     if any(not other.info.is_type_space_match(first.info) for other in others):
-        raise RefusedError("its quantised inputs have different scales")
+        raise RefusedError("its quantized inputs have different scales")
     axis = operation.axis(operation.integer("axis"), len(operation.shape()))
     if not others:
         return first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators of onnxruntime that fuse activations, normalisations and products."""
+"""Operators of onnxruntime that fuse activations, normalizations and products."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _with_sum(operation: Operation, result: Value, total: Value) -> Sequence[Val
     mean = add_layer(operation, "Mean", [total], "mean", axis=axes, keep_dims=True)
     spread = total
     if operation.op_type == "SkipLayerNormalization":
-        spread = binary(operation, BinaryOperation.SUB, total, mean, "centred")
+        spread = binary(operation, BinaryOperation.SUB, total, mean, "centered")
     return [result, mean, _inverse_root(operation, spread, axes), total]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Normalisation over channels, images and axes, and the softmax functions."""
+"""Normalization over channels, images and axes, and the softmax functions."""
 
 from __future__ import annotations
 
@@ -128,13 +128,13 @@ def _layer_normalization_by_arithmetic(operation: Operation) -> Sequence[Value]:
     axes = _last_axes(operation)
     value = cast(operation, given, _stage_type(given), "stage_1")
     mean = _mean(operation, value, axes, "mean")
-    centred = binary(operation, BinaryOperation.SUB, value, mean, "centred")
-    square = activation(operation, centred, ActivationFunction.SQUARE, part="square")
+    centered = binary(operation, BinaryOperation.SUB, value, mean, "centered")
+    square = activation(operation, centered, ActivationFunction.SQUARE, part="square")
     variance = _mean(operation, square, axes, "variance")
     epsilon = operation.number(operation.real("epsilon"), variance, "epsilon")
     shifted = binary(operation, BinaryOperation.ADD, variance, epsilon, "shifted")
     inverse = unary(operation, UnaryOperation.RSQRT, shifted, "inverse_deviation")
-    result = binary(operation, BinaryOperation.MUL, centred, inverse, "normalized")
+    result = binary(operation, BinaryOperation.MUL, centered, inverse, "normalized")
     result = cast(operation, result, given.info.data_type, "stage_2")
     bias = operation.optional_input(2)
     part = "" if bias is None else "scaled"
@@ -165,13 +165,13 @@ def mean_variance_normalization(operation: Operation) -> Value:
     reduced = operation.integers("axes")
     axes = operation.axes((0, 2, 3) if reduced is None else reduced, rank)
     mean = _mean(operation, value, axes, "mean")
-    centred = binary(operation, BinaryOperation.SUB, value, mean, "centred")
-    square = activation(operation, centred, ActivationFunction.SQUARE, part="square")
+    centered = binary(operation, BinaryOperation.SUB, value, mean, "centered")
+    square = activation(operation, centered, ActivationFunction.SQUARE, part="square")
     variance = _mean(operation, square, axes, "variance")
     deviation = unary(operation, UnaryOperation.SQRT, variance, "deviation")
     shift = operation.number(1e-9, value, "epsilon")
     divisor = binary(operation, BinaryOperation.ADD, deviation, shift, "divisor")
-    return binary(operation, BinaryOperation.DIV, centred, divisor)
+    return binary(operation, BinaryOperation.DIV, centered, divisor)
 
 
 def _mean(operation: Operation, value: Value, axes: tuple[int, ...], part: str) -> Value:
@@ -226,7 +226,7 @@ def lp_normalization(operation: Operation) -> Value:
 def local_response_normalization(operation: Operation) -> Value:
     """Add Normalization, whose alpha is undivided.
 
-    ONNX divides it by the number of neighbours.
+    ONNX divides it by the number of neighbors.
     """
     size = operation.integer("size")
     if size < 1:

@@ -31,7 +31,7 @@ _UNSIGNED8 = 2  # TensorProto.UINT8, what is made unless the node says otherwise
 
 @operator("QuantizeLinear")
 def quantize(operation: Operation) -> Value:
-    """Add Quantize for quantised output types, else the arithmetic."""
+    """Add Quantize for quantized output types, else the arithmetic."""
     value = operation.input()
     declared = data_type_of(operation.integer("output_dtype", 0) or _UNSIGNED8)
     stored = operation.data_type(2) if operation.has_input(2) else declared
@@ -60,7 +60,7 @@ def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
 
 @operator("DequantizeLinear", moves_data=True)
 def dequantize(operation: Operation) -> Value:
-    """Add Dequantize for quantised input types, else the arithmetic."""
+    """Add Dequantize for quantized input types, else the arithmetic."""
     given, scale = operation.data_type(0), operation.data_type(1)
     number = operation.integer("output_dtype", 0)
     real = data_type_of(number) if number else scale
@@ -127,7 +127,7 @@ _STORED = {
 
 
 def _quantized_info(operation: Operation, stored: DataType) -> TensorInfo:
-    """Return the node's quantised type.
+    """Return the node's quantized type.
 
     Scale, zero point and axis of the node describe it.
     """

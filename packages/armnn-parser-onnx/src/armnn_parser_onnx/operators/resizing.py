@@ -101,9 +101,7 @@ def resize_by_scales(operation: Operation) -> Value:
     """Add Resize as in opset 10, or Upsample."""
     scales = operation.known(1).reshape(-1).tolist()
     if operation.text("mode", _MODES[:2]) == "nearest" and any(scale < 1 for scale in scales):
-        raise RefusedError(
-            "opset 10 does not say which neighbour is the nearest in a smaller image"
-        )
+        raise RefusedError("opset 10 does not say which neighbor is the nearest in a smaller image")
     return _upsample(operation, scales)
 
 
@@ -352,7 +350,7 @@ def _grows(axis: _Axis) -> bool:
 
 
 def _picks_the_same(axis: _Axis, sampling: _Sampling, rounding: ResizeRounding) -> bool:
-    """Return whether layer and node pick the same neighbours."""
+    """Return whether layer and node pick the same neighbors."""
     coordinates, nearest = sampling.coordinates, sampling.nearest
     size, target = axis.size, axis.target
     if isinstance(size, int) and target is not None and size > 0:
@@ -627,11 +625,11 @@ def grid_sample(operation: Operation) -> Value:
 
 @operator("RoiAlign")
 def roi_align(operation: Operation) -> Value:
-    """Add RoiAlign; before opset 16, pixel centres were integers."""
+    """Add RoiAlign; before opset 16, pixel centers were integers."""
     halves = ("half_pixel", "output_half_pixel")
     shift = operation.text("coordinate_transformation_mode", halves, "output_half_pixel")
     if operation.text("mode", ("avg", "max")) == "max":
-        raise RefusedError("it takes the largest weighted neighbour, no layer does")
+        raise RefusedError("it takes the largest weighted neighbor, no layer does")
     return operation.network.add_roi_align(
         operation.input(),
         operation.input(1),

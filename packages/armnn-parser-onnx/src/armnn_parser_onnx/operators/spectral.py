@@ -202,12 +202,12 @@ def mel_weight_matrix(operation: Operation) -> Value:
     if places.max() > spectrum:
         raise operation.error(f"the upper edge {high:g} is above half of the {rate:g} samples")
     bins = np.arange(spectrum)[:, np.newaxis]
-    left, centre, right = places[:-2], places[1:-1], places[2:]
-    rising = (bins - left) / np.maximum(centre - left, 1)
-    falling = (right - bins) / np.maximum(right - centre, 1)
-    peak = (bins == centre) * 1.0
-    weights = np.where((bins >= left) & (bins < centre), rising, peak)
-    weights = np.where((bins >= centre) & (bins < right), falling, weights)
+    left, center, right = places[:-2], places[1:-1], places[2:]
+    rising = (bins - left) / np.maximum(center - left, 1)
+    falling = (right - bins) / np.maximum(right - center, 1)
+    peak = (bins == center) * 1.0
+    weights = np.where((bins >= left) & (bins < center), rising, peak)
+    weights = np.where((bins >= center) & (bins < right), falling, weights)
     data_type = data_type_of(operation.integer("output_datatype"))
     return operation.network.add_constant(
         weights.astype(data_type.numpy_dtype), name=operation.layer_name()

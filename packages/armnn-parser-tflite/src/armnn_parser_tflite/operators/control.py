@@ -92,11 +92,11 @@ def call_once(operation: Operation) -> Sequence[Value]:
     """Take the variables' first values from the subgraph."""
     subgraph = operation.options("CallOnceOptions").integer("InitSubgraphIndex")
     variables = operation.graph.variables
-    variables.initialising = True
+    variables.initializing = True
     try:
         operation.graph.inline(subgraph, [])
     finally:
-        variables.initialising = False
+        variables.initializing = False
     return []
 
 

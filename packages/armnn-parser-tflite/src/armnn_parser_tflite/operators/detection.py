@@ -81,7 +81,7 @@ def soft_non_max_suppression(operation: Operation) -> Sequence[Value]:
 def _suppressed(operation: Operation) -> tuple[Value, Value]:
     """Return the kept boxes' numbers, and their count."""
     if operation.input(0).info.is_quantized:
-        raise RefusedError("its boxes are quantised")
+        raise RefusedError("its boxes are quantized")
     most = operation.known_integer(2)
     thresholds = [operation.known(index) for index in (3, 4)]
     if not 0 <= most <= _MOST_BOXES or any(threshold.size != 1 for threshold in thresholds):

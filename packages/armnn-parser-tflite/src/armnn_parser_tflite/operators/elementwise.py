@@ -303,7 +303,7 @@ def matrix_diag(operation: Operation) -> Value:
     """Add Where: the elements on the diagonal, zeros elsewhere."""
     value, rank = operation.input(), len(operation.shape())
     if not rank or value.info.is_quantized:
-        raise RefusedError("its input is a scalar or quantised")
+        raise RefusedError("its input is a scalar or quantized")
     size = _size(operation.shape()[-1])
     zero = operation.number(0, value, "zero")
     return _on_diagonal(operation, size, size, with_axis(operation, value, rank, "column"), zero)

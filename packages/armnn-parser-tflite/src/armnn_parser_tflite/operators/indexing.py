@@ -215,7 +215,7 @@ def _segments(operation: Operation, count: int, function: ScatterNdFunction, sta
     """
     value, numbers = operation.input(), indices(operation, 1)
     if value.info.is_quantized:
-        raise RefusedError("its data is quantised")
+        raise RefusedError("its data is quantized")
     depth = len(operation.shape_of(numbers))
     rest = static(operation, value)[depth:]
     if count < 0 or count * math.prod(rest) > _MOST_ELEMENTS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Normalisation over channels or neighbours."""
+"""Normalization over channels or neighbors."""
 
 from __future__ import annotations
 

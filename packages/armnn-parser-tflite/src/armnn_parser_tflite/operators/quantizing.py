@@ -19,9 +19,9 @@ def quantize(operation: Operation) -> Value:
     info = operation.info()
     value = operation.input()
     if not info.is_quantized:
-        raise RefusedError(f"no layer quantises to {info.data_type.arm_name}")
+        raise RefusedError(f"no layer quantizes to {info.data_type.arm_name}")
     if not (value.info.is_quantized or value.info.data_type.is_float):
-        raise RefusedError(f"it quantises {value.info.data_type.arm_name}, which has no scale here")
+        raise RefusedError(f"it quantizes {value.info.data_type.arm_name}, which has no scale here")
     return add_layer(operation, "Quantize", [value], output=info)
 
 
@@ -53,7 +53,7 @@ def cast(operation: Operation) -> Value:
     if operation.is_complex():
         value = part(operation, 0, "real")
     if value.info.is_quantized or info.is_quantized:
-        raise RefusedError("it casts the stored numbers of a quantised tensor")
+        raise RefusedError("it casts the stored numbers of a quantized tensor")
     return operation.network.add_cast(value, name=operation.layer_name(), output=info.data_type)
 
 

@@ -77,9 +77,9 @@ _AUXILIARY = range(39, 48)
 
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", newest=4)
 def unidirectional_sequence_lstm(operation: Operation) -> Value:
-    """Add UnidirectionalSequenceLstm on dequantised numbers.
+    """Add UnidirectionalSequenceLstm on dequantized numbers.
 
-    The results are quantised again.
+    The results are quantized again.
     """
     options = operation.options("UnidirectionalSequenceLSTMOptions")
     make = partial(

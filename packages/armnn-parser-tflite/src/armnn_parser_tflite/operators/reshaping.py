@@ -64,7 +64,7 @@ def transpose_axes(operation: Operation) -> Value:
 
 @operator("PAD", newest=6)
 def pad(operation: Operation) -> Value:
-    """Add Pad with zeros, the zero point where quantised."""
+    """Add Pad with zeros, the zero point where quantized."""
     inputs = [operation.input(), operation.integers(1)]
     return add_layer(operation, "Pad", inputs, output=operation.info())
 

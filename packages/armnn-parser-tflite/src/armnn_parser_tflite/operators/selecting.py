@@ -42,7 +42,7 @@ def top_k(operation: Operation) -> Sequence[Value]:
 def unique(operation: Operation) -> Sequence[Value]:
     """Add Unique; values are in order of first occurrence."""
     if operation.input().info.is_quantized:
-        raise RefusedError("its input is quantised")
+        raise RefusedError("its input is quantized")
     values, _, places, _ = operation.network.add_unique(
         operation.input(),
         sorted=False,

@@ -20,7 +20,7 @@ from armnn.optimizer import Candidate, Report
 from armnn.optimizer.assignment.assign import Evaluator
 from armnn.optimizer.phases import layers_before_backends
 from armnn.optimizer.shapes.assumed import AssumedShapes, assume_shapes, example_of
-from armnn.optimizer.shapes.specialise import specialise
+from armnn.optimizer.shapes.specialize import specialize
 from armnn.profiling import LayerTime
 from armnn.runtime import Runtime
 from armnn.tensor import Shape
@@ -65,7 +65,7 @@ def with_given_shapes(network: Network, texts: Sequence[str]) -> Network:
     """
     infos = {layer.name: layer.output.info for layer in network.inputs}
     shapes = {name: info.shape for name, info in with_shapes(infos, texts).items()}
-    sized = specialise(network, shapes, {}, reference_evaluator())
+    sized = specialize(network, shapes, {}, reference_evaluator())
     sized.quantized_arithmetic = network.quantized_arithmetic
     return sized
 
@@ -84,7 +84,7 @@ def with_sizes(network: Network, texts: Sequence[str]) -> Sized:
 
     def check(shapes: Mapping[str, Shape | None]) -> None:
         nonlocal made
-        made = specialise(whole, shapes, {}, evaluate)
+        made = specialize(whole, shapes, {}, evaluate)
 
     assumed = assume_shapes(infos, network.metadata, check, known)
     opened = [name for name, shape in known.items() if name in assumed.reasons or shape is None]
@@ -119,7 +119,7 @@ def assigned(
         name: info.with_shape(sized.assumed.shapes[name]).static_shape
         for name, info in optimized.inputs.items()
     }
-    report = optimized.specialise(shapes, {}).report
+    report = optimized.specialize(shapes, {}).report
     head, rest = layers_before_backends(network, shapes, optimized.participants, optimized.options)
     return head, rest, report
 

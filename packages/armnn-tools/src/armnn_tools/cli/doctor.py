@@ -586,7 +586,7 @@ def _installation_findings(entry_point: metadata.EntryPoint) -> list[Finding]:
     found = [
         Finding(
             f"There is more metadata of {distribution.name}: {other.version} in {other.location} "
-            f"is ignored in favour of {distribution.version} in {distribution.location}; "
+            f"is ignored in favor of {distribution.version} in {distribution.location}; "
             "uninstall it until pip finds it no more, then install it again.",
             is_problem=False,
         )

@@ -18,7 +18,7 @@ from armnn.installing import FAST, REFERENCE
 from armnn.optimizer import Candidate, Report
 from armnn.optimizer.assignment.assign import NetworkAnswers
 from armnn.optimizer.shapes.assumed import AssumedShapes, example_of
-from armnn.optimizer.shapes.specialise import deferred_operator, specialise
+from armnn.optimizer.shapes.specialize import deferred_operator, specialize
 from armnn.parsing import survey
 from armnn.runtime import Runtime
 from armnn.tensor import TensorInfo, completed_shape
@@ -91,7 +91,7 @@ def add_parser(
     parser.add_argument(
         "--dot",
         metavar="FILE",
-        help="write the graph for Graphviz; with --backends, as optimised for them",
+        help="write the graph for Graphviz; with --backends, as optimized for them",
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
@@ -117,7 +117,7 @@ def inspect(arguments: argparse.Namespace) -> int:
             layers = OptimizedLayers(network)
             if operators.is_complete:
                 if arguments.shape and not sized.is_open:
-                    shown = specialise(network, sized.assumed.shapes, {}, reference_evaluator())
+                    shown = specialize(network, sized.assumed.shapes, {}, reference_evaluator())
                     layers = OptimizedLayers(shown)
                 if arguments.backends or arguments.profile or arguments.compare:
                     head, rest, report = assigned(network, sized, runtime, arguments)

@@ -586,7 +586,7 @@ def add_quantize_argument(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--quantize-input",
         action="store_true",
-        help="take real numbers for quantised inputs, too",
+        help="take real numbers for quantized inputs, too",
     )
 
 

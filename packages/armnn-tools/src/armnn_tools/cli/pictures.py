@@ -276,7 +276,7 @@ def _normalized(
     values -= _per_channel("--mean", (0.0,) if mean is None else mean, pixels.shape[2])
     values /= _per_channel("--std", (1.0,) if std is None else std, pixels.shape[2])
     if info.is_quantized:
-        notes.append(f"quantised to {data_type.arm_name}")
+        notes.append(f"quantized to {data_type.arm_name}")
         return quantize(values, info)
     return values.astype(data_type.numpy_dtype)
 

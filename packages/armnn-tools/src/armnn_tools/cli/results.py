@@ -321,7 +321,7 @@ class RunResult:
         return self.output_infos[name].with_shape(array.shape)
 
     def _best(self, name: str, values: NDArray[Any]) -> list[RankedClass]:
-        """Return an output's best classes, if requested or labelled."""
+        """Return an output's best classes, if requested or labeled."""
         count = class_counts({name: values}).get(name, 0)
         labels = self.labels if self.labels and len(self.labels.names) == count else None
         wanted = self.top_k
@@ -361,14 +361,14 @@ class RunResult:
 
     def _show_report(self) -> None:
         is_folded = False
-        specialisations = dict.fromkeys(row.specialisation for row in self.report)
-        for specialisation in specialisations:
-            rows = [row for row in self.report if row.specialisation == specialisation]
-            title = f"Layers for {specialisation}" if specialisation else "Layers"
+        specializations = dict.fromkeys(row.specialisation for row in self.report)
+        for specialization in specializations:
+            rows = [row for row in self.report if row.specialisation == specialization]
+            title = f"Layers for {specialization}" if specialization else "Layers"
             shown = all_rows(rows) if self.all_layers else folded_rows(rows)
             print_table(title, _REPORT_COLUMNS, shown)
             is_folded |= len(shown) < len(rows)
-        if len(self.report.parts) > len(specialisations):
+        if len(self.report.parts) > len(specializations):
             _show_parts(self.report.parts, each=self.all_layers)
         if self.report.compiled_parts:
             _show_memory(self.report.compiled_parts, each=self.all_layers)

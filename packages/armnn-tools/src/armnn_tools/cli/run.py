@@ -145,7 +145,7 @@ def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--dequantize-output",
         action="store_true",
-        help="write the real values of quantised outputs",
+        help="write the real values of quantized outputs",
     )
     group.add_argument(
         "--serialize-to",
@@ -264,7 +264,7 @@ def _add_comparing_arguments(group: argparse._ArgumentGroup) -> None:
         type=natural_number,
         default=Tolerance().steps,
         metavar="N",
-        help="how far quantised outputs may be apart, in steps (default: %(default)s)",
+        help="how far quantized outputs may be apart, in steps (default: %(default)s)",
     )
 
 

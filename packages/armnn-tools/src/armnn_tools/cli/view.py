@@ -46,7 +46,7 @@ def add_parser(
         "view",
         summary,
         "Write the graph of a model as one HTML file that needs no network: layers in "
-        "the colours of their backends, compiled parts as boxes, tensors between backends, and "
+        "the colors of their backends, compiled parts as boxes, tensors between backends, and "
         "for each layer its parameters, tensors, and which backends refused it and why.",
         _EXAMPLES,
         view,

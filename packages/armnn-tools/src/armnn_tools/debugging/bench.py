@@ -18,9 +18,9 @@ from armnn.optimizer import Candidate, OptimizerOptions, Participants, Plan, Rep
 from armnn.optimizer.phases import (
     layers_before_backends,
     prepare_network,
-    prepare_specialisation,
+    prepare_specialization,
 )
-from armnn.optimizer.shapes.specialise import SharedConstants, value_inputs
+from armnn.optimizer.shapes.specialize import SharedConstants, value_inputs
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.closing import Closing
 from armnn.runtime.engine import LoadedPlan
@@ -126,7 +126,7 @@ class Bench:
         network = prepare_network(network, participants, options)
         infos = {layer.name: layer.output.info for layer in network.inputs}
         weighs = sum(0 if layer.data is None else layer.data.nbytes for layer in network.layers)
-        plan = prepare_specialisation(
+        plan = prepare_specialization(
             network,
             {name: inputs[name].shape for name in infos},
             _deciding_values(network, inputs),

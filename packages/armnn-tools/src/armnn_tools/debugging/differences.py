@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The differences between two sets of outputs.
 
-Quantised outputs are compared in steps of what is stored, other integers and Booleans exactly, and
+Quantized outputs are compared in steps of what is stored, other integers and Booleans exactly, and
 real numbers relative to the range of the expected ones. NaN equals NaN, and an infinity itself.
 """
 
@@ -26,7 +26,7 @@ class Tolerance:
     Attributes:
         of_range: For real numbers, as a part of the range (largest less smallest value) of the
             expected output; of its size if it is one number or all numbers are equal.
-        steps: For quantised numbers, in steps of what is stored.
+        steps: For quantized numbers, in steps of what is stored.
     """
 
     of_range: float = 1e-3
@@ -143,7 +143,7 @@ def compare_outputs(
         infos: What the network says of its outputs: ``loaded.outputs``.
         source: What they are compared with, for people.
         tolerance: How far they may be apart; the default is a thousandth of the range, and one step
-            of quantised outputs.
+            of quantized outputs.
 
     Raises:
         InvalidArgumentError: An expected output is none of the network's, or there is none at all.

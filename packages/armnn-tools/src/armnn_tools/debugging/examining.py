@@ -3,9 +3,9 @@
 
 A layer alone gets the reference's inputs, so that nothing accumulates. Where each layer of a part
 is right alone and yet the part is wrong, what one of them leaves out or does twice when it is
-compiled with its neighbours is found by halving the part. The truth about a chain of layers is
+compiled with its neighbors is found by halving the part. The truth about a chain of layers is
 computed in float64 from the first layer's operands on, and nothing between is rounded; other values
-show what rounding between quantised layers explains.
+show what rounding between quantized layers explains.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ MOST_FUSED_FAULTS = 8
 """Faults of one part that are looked for one after the other."""
 
 ROUNDINGS = 3
-"""Ways to round the values between quantised layers that are tried."""
+"""Ways to round the values between quantized layers that are tried."""
 
 SPREAD = 1.5
 """How many times the largest error of those ways another one's may be."""
@@ -66,7 +66,7 @@ STORED_ERROR = UNITS[DataType.BFLOAT16] / 4
 """The error of a number that is stored in BFloat16, as a part of it.
 
 Errors are even up to half a unit of the number's power of two, so that their RMS is 0.4 of half a
-unit of the number. The ratios of a judgement have room for the largest, which is twice this.
+unit of the number. The ratios of a judgment have room for the largest, which is twice this.
 """
 
 

@@ -64,7 +64,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class FailureSignature:
-    """What recognises a failure in a smaller model.
+    """What recognizes a failure in a smaller model.
 
     Attributes:
         types: The types of the layers that only together are wrong; mostly one.
@@ -125,7 +125,7 @@ class LayerVerdict:
 
     @property
     def signature(self) -> FailureSignature:
-        """What recognises this failure in a smaller model."""
+        """What recognizes this failure in a smaller model."""
         sized = self.figures.kind in (ErrorKind.VALUES, ErrorKind.SATURATION)
         error = self.figures.largest
         exponent = math.floor(math.log10(error)) if sized and 0 < error < math.inf else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The judgement of one output, and what rounding alone explains.
+"""The judgment of one output, and what rounding alone explains.
 
 There are three opinions about an output. The truth is computed in float64, the reference in the
 layer's own type. Its distance from the truth is the error that the type explains; an output is
@@ -44,7 +44,7 @@ NARROWED_UNIT = UNITS[DataType.BFLOAT16] / 2
 """The error of a product of two numbers that are rounded to BFloat16, as a part of it."""
 
 COMPUTING_UNIT = UNITS[DataType.FLOAT32]
-"""The unit of the type that layers with quantised tensors compute in."""
+"""The unit of the type that layers with quantized tensors compute in."""
 
 
 def unit_of(info: TensorInfo) -> float:
@@ -85,7 +85,7 @@ RMS_RATIO = 3.0
 """How many times the reference's RMS error an output's may be."""
 
 STEP_ALLOWANCE = 1.0
-"""Steps between a right quantised output and the reference: one more rounding."""
+"""Steps between a right quantized output and the reference: one more rounding."""
 
 BIASED_RMS = 0.45
 """RMS error in steps from which on rounding is wrong; rounding to the nearest has 0.29."""
@@ -100,7 +100,7 @@ SUSPICIOUS_UNITS = 64.0
 """Units in the last place between two right networks; more lets stage 2 look at the layers."""
 
 SUSPICIOUS_MEAN_STEPS = 0.25
-"""Mean difference in steps from which on a quantised value is suspicious."""
+"""Mean difference in steps from which on a quantized value is suspicious."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def judge(
 
     Args:
         opinions: The three values.
-        info: The output's type and quantisation.
+        info: The output's type and quantization.
         floor: The noise floor as a part of the output's size.
         size: That of the sums behind the output, where their terms cancel each other; the output's
             own by default.
@@ -260,7 +260,7 @@ def _in_steps(reals: Reals, info: TensorInfo, otherwise: Reals) -> Reals:
 
     Args:
         reals: The values.
-        info: Their quantisation.
+        info: Their quantization.
         otherwise: What takes the place of NaN.
     """
     scales, zero_points = quantization_arrays(info)

@@ -51,7 +51,7 @@ def compare_with_tool(
     """Compare the reference's layers with another runtime's.
 
     The verdicts name the runtime as their backend: "onnxruntime" for .onnx files and "litert" for
-    .tflite files. Both compute without optimisations. A wrong layer is one that runtime and
+    .tflite files. Both compute without optimizations. A wrong layer is one that runtime and
     reference compute differently; tensors that the file has no name for are not judged.
 
     Args:
@@ -250,7 +250,7 @@ def run_elsewhere(
 ) -> dict[str, NDArray[Any]]:
     """Return the outputs that another runtime computes of a model file.
 
-    onnxruntime computes without its optimisations, and LiteRT with its reference kernels: both
+    onnxruntime computes without its optimizations, and LiteRT with its reference kernels: both
     define what a model means, which their fast kernels approximate.
 
     Args:

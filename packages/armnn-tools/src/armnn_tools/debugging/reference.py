@@ -174,7 +174,7 @@ def real_values(stored: Stored, info: TensorInfo) -> Reals:
     """Return the real values of a tensor in float64.
 
     Raises:
-        InvalidArgumentError: It is quantised and has no scale.
+        InvalidArgumentError: It is quantized and has no scale.
     """
     if not info.is_quantized:
         return stored.astype(np.float64)

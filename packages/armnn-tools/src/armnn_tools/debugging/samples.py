@@ -58,7 +58,7 @@ def _checked(name: str, infos: Mapping[str, TensorInfo], given: Arrays) -> dict[
 def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
     """Return random values determined by name, shape and seed.
 
-    Real numbers are drawn from the standard normal distribution and quantised values from all
+    Real numbers are drawn from the standard normal distribution and quantized values from all
     that can be stored. Plain integers are 0 or 1, which is also an index or a mask to most
     networks.
 

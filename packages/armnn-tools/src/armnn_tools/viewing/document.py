@@ -314,7 +314,7 @@ def _names(value: Value, source: ReportRow) -> Iterator[str]:
 
 
 def _tensor(info: TensorInfo) -> dict[str, Any]:
-    """Return a tensor's text, and its quantisation number by number."""
+    """Return a tensor's text, and its quantization number by number."""
     found: dict[str, Any] = {"text": str(info)}
     if info.is_quantized:
         found["scales"] = [float(scale) for scale in info.scales][:_MOST_SCALES]

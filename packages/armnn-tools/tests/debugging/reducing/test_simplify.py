@@ -61,7 +61,7 @@ def test_what_the_failure_needs_stays() -> None:
 
 
 def test_scales_per_axis_are_sliced_with_their_weights() -> None:
-    network = Network("quantised")
+    network = Network("quantized")
     x = network.add_input("x", TensorInfo((1, 4, 5, 5), DataType.QASYMM_S8, 0.1, 2))
     info = TensorInfo((6, 4, 1, 1), DataType.QSYMM_S8, tuple(np.arange(1, 7) / 10), (0,) * 6, 0)
     weights = network.add_constant(np.arange(24, dtype=np.int8).reshape(6, 4, 1, 1), info)

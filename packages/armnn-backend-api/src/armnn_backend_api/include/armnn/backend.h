@@ -97,7 +97,7 @@ enum {
   ARMNN_UNIMPLEMENTED = 12, /* Not in this backend. */
   ARMNN_INTERNAL = 13, /* A defect of the callee. */
   ARMNN_UNAVAILABLE = 14, /* The device is not there or busy; a later try may work. */
-  ARMNN_INCOMPATIBLE_BLOB = 64, /* A serialised program that this backend cannot read. */
+  ARMNN_INCOMPATIBLE_BLOB = 64, /* A serialized program that this backend cannot read. */
   ARMNN_UNSUPPORTED_NODE = 65, /* compile refuses the nodes that the error names; the host places them elsewhere. */
 #if ARMNN_BACKEND_TARGET_MINOR >= 3
   ARMNN_DEVICE_LOST = 66, /* The device is gone or its driver failed; nothing made on it can be used any more, and a later try needs a new process. */
@@ -161,7 +161,7 @@ enum {
   ARMNN_PREFERRED = 2, /* Yes, and better than elsewhere. */
 };
 
-/* What check_blob thinks of a serialised program. */
+/* What check_blob thinks of a serialized program. */
 typedef int32_t armnn_blob_verdict;
 enum {
   ARMNN_BLOB_OPTIMAL = 0, /* As good as compiling again. */
@@ -186,7 +186,7 @@ enum {
 /* What becomes of a node of a subgraph, as optimize answers. */
 typedef int32_t armnn_disposition;
 enum {
-  ARMNN_NODE_COMPILED = 0, /* It is compiled, with its neighbours in one graph. */
+  ARMNN_NODE_COMPILED = 0, /* It is compiled, with its neighbors in one graph. */
   ARMNN_NODE_UNTOUCHED = 1, /* It stays a layer of the network, and is compiled alone. */
   ARMNN_NODE_DELETED = 2, /* It is removed: the input of the same position takes the place of each output. */
 };
@@ -457,7 +457,7 @@ struct armnn_value {
   int32_t ndim;
   /* ndim sizes; ARMNN_DYNAMIC_DIMENSION where not known. */
   const int64_t *shape;
-  /* NULL: not quantised. */
+  /* NULL: not quantized. */
   const armnn_quantization *quantization;
   /* NULL: not constant. Owner: the host, until the call ends, or until drop(constant_ref) after
    * keep(constant_ref).
@@ -620,7 +620,7 @@ struct armnn_device {
   int32_t device_id;
   /* 0: not known. */
   uint64_t memory_bytes;
-  /* What a serialised program depends on: device, driver, vendor library. */
+  /* What a serialized program depends on: device, driver, vendor library. */
   armnn_string fingerprint;
   /* Further facts. Owner: the backend, until destroy. */
   const armnn_option *info;
@@ -810,7 +810,7 @@ struct armnn_backend_api {
   void (*shutdown)(void);
   /* Says what becomes of each node of a subgraph before it is compiled: an armnn_disposition per
    * node, ARMNN_NODE_COMPILED until it is written. An output of a node that is deleted has the
-   * shape, type and quantisation of the input of the same position. NULL: every node is compiled.
+   * shape, type and quantization of the input of the same position. NULL: every node is compiled.
    * Written: dispositions. Owner: graph: for the call. Thread: any. Since 1.2.
    */
   armnn_code (*optimize)(armnn_backend *backend, const armnn_device *device, const armnn_graph *graph, int32_t *dispositions, armnn_error *error);

@@ -134,7 +134,7 @@ enum {
   ARMNN_SCATTER_ND_FUNCTION_MUL = 5, /* Mul */
 };
 
-/* Along which axis a Normalization layer looks for neighbours. */
+/* Along which axis a Normalization layer looks for neighbors. */
 enum {
   ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS = 0, /* Across */
   ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_WITHIN = 1, /* Within */
@@ -515,7 +515,7 @@ enum {
 /* Only boxes with a score above this are kept; -inf for all. Type: float64. */
 #define ARMNN_NON_MAX_SUPPRESSION_SCORE_THRESHOLD "score_threshold"
 #define ARMNN_NON_MAX_SUPPRESSION_SCORE_THRESHOLD_DEFAULT 0.0
-/* Whether a box is given as x and y of its centre, width and height. */
+/* Whether a box is given as x and y of its center, width and height. */
 #define ARMNN_NON_MAX_SUPPRESSION_CENTER_POINT_BOX "center_point_box"
 #define ARMNN_NON_MAX_SUPPRESSION_CENTER_POINT_BOX_DEFAULT 0
 
@@ -588,7 +588,7 @@ enum {
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_ELEMENTWISE_UNARY "ElementwiseUnary"
-/* The function. Round takes halves to the even neighbour, angles are in radians, BitwiseNot takes
+/* The function. Round takes halves to the even neighbor, angles are in radians, BitwiseNot takes
  * integers.
  */
 #define ARMNN_ELEMENTWISE_UNARY_OPERATION "operation"
@@ -880,11 +880,11 @@ enum {
 #define ARMNN_L2_NORMALIZATION_DATA_LAYOUT "data_layout"
 #define ARMNN_L2_NORMALIZATION_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* Normalization: Local response normalisation by the squares of the neighbours.
+/* Normalization: Local response normalization by the squares of the neighbors.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_NORMALIZATION "Normalization"
-/* Whether neighbours are channels (Across) or a square of pixels (Within). */
+/* Whether neighbors are channels (Across) or a square of pixels (Within). */
 #define ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE "norm_channel_type"
 #define ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE_DEFAULT ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS
 /* LocalBrightness (Krizhevsky 2012), the formula above. LocalContrast (Jarrett 2009) is a name of
@@ -892,12 +892,12 @@ enum {
  */
 #define ARMNN_NORMALIZATION_NORM_METHOD_TYPE "norm_method_type"
 #define ARMNN_NORMALIZATION_NORM_METHOD_TYPE_DEFAULT ARMNN_NORMALIZATION_ALGORITHM_METHOD_LOCAL_BRIGHTNESS
-/* How many neighbours there are along an axis, the element among them; norm_size // 2 on either
+/* How many neighbors there are along an axis, the element among them; norm_size // 2 on either
  * side, so an even number counts as the odd one above it.
  */
 #define ARMNN_NORMALIZATION_NORM_SIZE "norm_size"
 #define ARMNN_NORMALIZATION_NORM_SIZE_DEFAULT 0
-/* The factor of the sum, not divided by the number of neighbours. Type: float64. */
+/* The factor of the sum, not divided by the number of neighbors. Type: float64. */
 #define ARMNN_NORMALIZATION_ALPHA "alpha"
 #define ARMNN_NORMALIZATION_ALPHA_DEFAULT 0.0
 /* The exponent. Type: float64. */
@@ -1189,7 +1189,7 @@ enum {
 #define ARMNN_FAKE_QUANTIZATION_MAX "max"
 #define ARMNN_FAKE_QUANTIZATION_MAX_DEFAULT 6.0
 
-/* DynamicQuantize: Quantisation in 256 steps that span the numbers and zero.
+/* DynamicQuantize: Quantization in 256 steps that span the numbers and zero.
  * Inputs: input. Outputs: output, scale, zero_point.
  */
 #define ARMNN_LAYER_DYNAMIC_QUANTIZE "DynamicQuantize"
@@ -1224,7 +1224,7 @@ enum {
 /* Whether the output is projected. */
 #define ARMNN_LSTM_PROJECTION_ENABLED "projection_enabled"
 #define ARMNN_LSTM_PROJECTION_ENABLED_DEFAULT 0
-/* Whether the gates are normalised. */
+/* Whether the gates are normalized. */
 #define ARMNN_LSTM_LAYER_NORM_ENABLED "layer_norm_enabled"
 #define ARMNN_LSTM_LAYER_NORM_ENABLED_DEFAULT 0
 /* Of UnidirectionalSequenceLstm: whether the time is the first axis. */
@@ -1279,7 +1279,7 @@ enum {
 /* Whether the output is projected. */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_PROJECTION_ENABLED "projection_enabled"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_PROJECTION_ENABLED_DEFAULT 0
-/* Whether the gates are normalised. */
+/* Whether the gates are normalized. */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_LAYER_NORM_ENABLED "layer_norm_enabled"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_LAYER_NORM_ENABLED_DEFAULT 0
 /* Of UnidirectionalSequenceLstm: whether the time is the first axis. */
@@ -1331,7 +1331,7 @@ enum {
 /* Whether the output is projected. */
 #define ARMNN_Q_LSTM_PROJECTION_ENABLED "projection_enabled"
 #define ARMNN_Q_LSTM_PROJECTION_ENABLED_DEFAULT 0
-/* Whether the gates are normalised. */
+/* Whether the gates are normalized. */
 #define ARMNN_Q_LSTM_LAYER_NORM_ENABLED "layer_norm_enabled"
 #define ARMNN_Q_LSTM_LAYER_NORM_ENABLED_DEFAULT 0
 /* Of the input gate before its activation. Type: float64. */
@@ -1543,7 +1543,7 @@ enum {
 #define ARMNN_LAYER_PAD "Pad"
 /* How many elements (before, after) each axis. */
 #define ARMNN_PAD_PAD_LIST "pad_list"
-/* What Constant padding writes: a real value, for a quantised input too, so that 0 is its zero
+/* What Constant padding writes: a real value, for a quantized input too, so that 0 is its zero
  * point (Arm NN takes a stored value there). An integer stays exact. Type: float64.
  */
 #define ARMNN_PAD_PAD_VALUE "pad_value"

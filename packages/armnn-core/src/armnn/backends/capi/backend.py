@@ -186,7 +186,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     @property
     def cache_file_count(self) -> int:
-        """One file per program, if programs can be serialised."""
+        """One file per program, if programs can be serialized."""
         return 0 if self.library.function("serialize") is None else 1
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:

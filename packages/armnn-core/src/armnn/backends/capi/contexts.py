@@ -131,7 +131,7 @@ class NativeDevice:
         name: As in "Mali-G710".
         kind: "cpu", "gpu", "npu" or the vendor's word.
         memory_bytes: Its memory; 0 if that is not known.
-        fingerprint: What a serialised program depends on.
+        fingerprint: What a serialized program depends on.
         info: Further facts.
         address: Where the backend's own description is.
     """

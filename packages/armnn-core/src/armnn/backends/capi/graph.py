@@ -119,7 +119,7 @@ class RowMemory:
         return place, len(raw)
 
     def quantization(self, info: TensorInfo) -> int:
-        """Add a quantisation; return the address of its description."""
+        """Add a quantization; return the address of its description."""
         scheme, axis = (abi.PER_TENSOR, -1) if info.axis is None else (abi.PER_AXIS, info.axis)
         number = len(self._quantized)
         self._quantized.append((scheme, axis, len(info.scales), 4 * len(self._scales)))

@@ -211,13 +211,13 @@ _VERDICTS: Final = {
     abi.BLOB_UNUSABLE: "the backend cannot use it here",
 }
 _PAYLOAD_LIMIT: Final = 1 << 36
-_ALIGNMENT: Final = 64  # of what is deserialised where it is
+_ALIGNMENT: Final = 64  # of what is deserialized where it is
 _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What a serialised program was made by, of and for.
+    """What a serialized program was made by, of and for.
 
     Attributes:
         backend: The id of the backend.

@@ -27,8 +27,8 @@ from armnn.backends.worker import protocol
 from armnn.backends.worker.protocol import (
     BLOBS_LIMIT,
     PROTOCOL,
-    Frame,
     Kind,
+    Message,
     ProtocolError,
     packed,
     read_frame,
@@ -147,7 +147,7 @@ class Transport:
             self._socket.close()
 
     def send(
-        self, frame: Frame, descriptors: Sequence[int] = (), *, until: float | None = None
+        self, frame: Message, descriptors: Sequence[int] = (), *, until: float | None = None
     ) -> None:
         """Send a frame.
 
@@ -170,7 +170,7 @@ class Transport:
         except ConnectionError as error:
             raise GoneError from error
 
-    def receive(self, *, until: float | None = None, most: int = BLOBS_LIMIT) -> Frame:
+    def receive(self, *, until: float | None = None, most: int = BLOBS_LIMIT) -> Message:
         """Return the next frame.
 
         Args:
@@ -305,7 +305,7 @@ class Recipe:
 class Remote(Protocol):
     """An object in a worker that the host can remake."""
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Make it in a worker; return its number there."""
         ...
 
@@ -333,7 +333,7 @@ class Watch:
         weakref.finalize(self, os.close, self.descriptor)
 
 
-class Link:
+class WorkerConnection:
     """A worker process with its connection.
 
     Attributes:
@@ -344,7 +344,7 @@ class Link:
         lanes: The steps that may be running there.
     """
 
-    def __init__(self, recipe: Recipe, lost: Callable[[Link], object]) -> None:
+    def __init__(self, recipe: Recipe, lost: Callable[[WorkerConnection], object]) -> None:
         """Start a worker and let it load the backend.
 
         Args:
@@ -442,7 +442,7 @@ class Link:
         *,
         most: int = BLOBS_LIMIT,
         seconds: float | None = None,
-    ) -> Frame:
+    ) -> Message:
         """Send a request; return the reply.
 
         Args:
@@ -588,14 +588,14 @@ class Link:
         descriptors: Sequence[int],
         most: int,
         seconds: float,
-    ) -> Frame:
+    ) -> Message:
         until = time.monotonic() + seconds
         freed = []
         while self._freed:
             freed.append(self._freed.popleft())
         document = {**document, "free": freed} if freed else document
         number = self._sequence
-        frame = Frame(Kind.REQUEST, number, document, blobs)
+        frame = Message(Kind.REQUEST, number, document, blobs)
         self._transport.send(frame, descriptors, until=until)
         reply = self._transport.receive(until=until, most=most)
         if reply.sequence != number or reply.kind is Kind.REQUEST:
@@ -616,7 +616,7 @@ class Link:
         return Fault(self.recipe.name, self.recipe.place, did, frame, layer, call)
 
 
-_links: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
+_links: Final[weakref.WeakSet[WorkerConnection]] = weakref.WeakSet()
 
 
 def _leave_to_parent() -> None:

@@ -32,7 +32,7 @@ from armnn.backends import (
     TensorHandleFactory,
 )
 from armnn.backends.memory import ComputedHandle
-from armnn.backends.worker.connection import Link
+from armnn.backends.worker.connection import WorkerConnection
 from armnn.backends.worker.protocol import blob_of
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
@@ -325,7 +325,7 @@ class SharedBytes:
         self.block = block
         self.is_written = is_written
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Give it to a worker."""
         number, block = link.new_number(), self.block
         request = {
@@ -378,7 +378,7 @@ class Constants:
 
 
 def given_to(
-    link: Link, placed: Sequence[BlobPlace | memoryview]
+    link: WorkerConnection, placed: Sequence[BlobPlace | memoryview]
 ) -> tuple[list[Any], list[memoryview]]:
     """Return a worker's places of constants, and bytes to send."""
     places: list[Any] = []

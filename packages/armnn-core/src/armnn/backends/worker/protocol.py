@@ -81,7 +81,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Message:
     """A message.
 
     Attributes:
@@ -97,7 +97,7 @@ class Frame:
     blobs: Sequence[memoryview] = field(default=())
 
 
-def packed(frame: Frame) -> list[bytes | memoryview]:
+def packed(frame: Message) -> list[bytes | memoryview]:
     """Return a frame in pieces.
 
     Raises:
@@ -112,7 +112,7 @@ def packed(frame: Frame) -> list[bytes | memoryview]:
     return [head + text, *frame.blobs]
 
 
-def read_frame(read: Callable[[int], memoryview], most: int = BLOBS_LIMIT) -> Frame:
+def read_frame(read: Callable[[int], memoryview], most: int = BLOBS_LIMIT) -> Message:
     """Read a frame.
 
     Args:
@@ -134,7 +134,7 @@ def read_frame(read: Callable[[int], memoryview], most: int = BLOBS_LIMIT) -> Fr
     sizes = struct.unpack(f"<{count}Q", read(8 * count)) if count else ()
     _check_sizes(size, sizes, most)
     document = _document(bytes(read(size)))
-    return Frame(Kind(kind), sequence, document, tuple(read(each) for each in sizes))
+    return Message(Kind(kind), sequence, document, tuple(read(each) for each in sizes))
 
 
 def _check_sizes(document: int, blobs: Sequence[int], most: int) -> None:

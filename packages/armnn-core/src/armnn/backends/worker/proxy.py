@@ -26,8 +26,8 @@ from armnn.backends.contract import NetworkBackend, Step
 from armnn.backends.crashes import remember_lost_worker
 from armnn.backends.memory import TensorHandleFactories
 from armnn.backends.worker import protocol
-from armnn.backends.worker.connection import Fault, Link, Recipe
-from armnn.backends.worker.lanes import FramedStep, Lane
+from armnn.backends.worker.channels import FramedStep, SharedMemoryChannel
+from armnn.backends.worker.connection import Fault, Recipe, WorkerConnection
 from armnn.backends.worker.memory import PREFERENCES, Constants, SharedFactory
 from armnn.backends.worker.protocol import ProtocolError
 from armnn.backends.worker.remote import (
@@ -230,7 +230,9 @@ class IsolatedBackend(NetworkBackend):
         faults = self.supervisor.faults
         return str(faults[-1] if faults else error)
 
-    def _decoded(self, link: Link, document: protocol.Document, count: int) -> list[Support]:
+    def _decoded(
+        self, link: WorkerConnection, document: protocol.Document, count: int
+    ) -> list[Support]:
         try:
             rows = protocol.sequence(document.get("answers"), count)
             return [protocol.decoded_support(row) for row in rows]
@@ -287,7 +289,7 @@ class IsolatedWorkload(Workload):
                 )
         is_here = not self._supervisor.recipe.command
         is_known = all(each.info.is_static for each in (*present, *outputs))
-        kind = Lane if is_here and is_known else FramedStep
+        kind = SharedMemoryChannel if is_here and is_known else FramedStep
         return kind(self._supervisor, self._remote, self._title, present, outputs).run
 
 

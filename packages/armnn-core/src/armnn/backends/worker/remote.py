@@ -9,10 +9,10 @@ from typing import Any
 from armnn.backends import ModelContext, OptimizationViews, OptionValue, SubgraphView
 from armnn.backends.cache import Footprint
 from armnn.backends.encoding import UnstorableError
-from armnn.backends.worker.connection import Link
+from armnn.backends.worker.connection import WorkerConnection
 from armnn.backends.worker.memory import BlobPlace, Constants, given_to
 from armnn.backends.worker.protocol import (
-    Frame,
+    Message,
     ProtocolError,
     decoded_views,
     encoded_graph,
@@ -41,7 +41,7 @@ class RemoteContext:
         self.listens = False
         self._options = dict(options)
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Open the backend in a worker."""
         number = link.new_number()
         request = {"do": "context", "number": number, "options": self._options}
@@ -59,7 +59,7 @@ class RemoteModel:
     def __init__(self, options: dict[str, OptionValue]) -> None:
         self._options = options
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Make it in a worker."""
         number = link.new_number()
         link.request({"do": "model", "number": number, "options": self._options})
@@ -86,7 +86,9 @@ class RemoteGraph:
             raise BackendError(f"layers cannot be sent to a worker: {error}") from error
         self._constants: list[BlobPlace | memoryview] = constants.placed(arrays)
 
-    def request(self, link: Link, do: str, model: RemoteModel, context: ModelContext) -> Any:
+    def request(
+        self, link: WorkerConnection, do: str, model: RemoteModel, context: ModelContext
+    ) -> Any:
         """Return a request's document and blobs."""
         places, blobs = given_to(link, self._constants)
         rows = [
@@ -112,7 +114,7 @@ class RemoteGraph:
 
 
 class Compilation:
-    """A subgraph that a worker's backend has optimised.
+    """A subgraph that a worker's backend has optimized.
 
     Attributes:
         programs: What it was compiled to, by position in the reply.
@@ -124,8 +126,8 @@ class Compilation:
         self._model = model
         self._context = context
 
-    def optimize(self, link: Link, view: SubgraphView) -> OptimizationViews:
-        """Let the backend optimise the subgraph for the first time.
+    def optimize(self, link: WorkerConnection, view: SubgraphView) -> OptimizationViews:
+        """Let the backend optimize the subgraph for the first time.
 
         Raises:
             WorkerLostError: The worker is lost, or what it says means nothing.
@@ -146,7 +148,7 @@ class Compilation:
         except ProtocolError as error:
             raise link.malformed(error, "optimize") from error
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Let another worker do the same; note its programs."""
         reply = self._reply(link)
         try:
@@ -166,7 +168,7 @@ class Compilation:
             link.note(made, number)
         return link.new_number()
 
-    def _reply(self, link: Link) -> Frame:
+    def _reply(self, link: WorkerConnection) -> Message:
         return link.request(*self._graph.request(link, "optimize", self._model, self._context))
 
 
@@ -184,7 +186,7 @@ class RemoteProgram:
         self._compilation = compilation
         self._position = position
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Compile the subgraph in another worker."""
         self._compilation.create(link)
         return link.number_of(self)
@@ -198,7 +200,7 @@ class RemoteWorkload:
         self._model = model
         self._context = context
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Prepare the layer in a worker."""
         number = link.new_number()
         document, blobs = self._graph.request(link, "workload", self._model, self._context)

@@ -9,7 +9,13 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from armnn.backends.worker.connection import SETTLING_SECONDS, Fault, Link, Recipe, Remote
+from armnn.backends.worker.connection import (
+    SETTLING_SECONDS,
+    Fault,
+    Recipe,
+    Remote,
+    WorkerConnection,
+)
 from armnn.errors import WorkerLostError
 
 MOST_FAILURES: Final = 5
@@ -44,7 +50,7 @@ class Supervisor:
         self.starts = 0
         self.opened: Remote | None = None
         self._tell = tell
-        self._link: Link | None = None
+        self._link: WorkerConnection | None = None
         self._last: WorkerLostError | None = None
         self._failures = 0
         self._is_closed = False
@@ -63,7 +69,7 @@ class Supervisor:
         """Whether a lost worker is being replaced."""
         return self._thread is not None
 
-    def link(self, *, wait: bool = True) -> Link:
+    def link(self, *, wait: bool = True) -> WorkerConnection:
         """Return the connection to the worker, started on demand.
 
         Args:
@@ -120,7 +126,7 @@ class Supervisor:
 
     # -- inside -----------------------------------------------------------------------------------
 
-    def _noted(self, *, wait: bool) -> Link | None:
+    def _noted(self, *, wait: bool) -> WorkerConnection | None:
         """Return the worker of now, its loss noted."""
         while True:
             link = self._link
@@ -130,9 +136,9 @@ class Supervisor:
                 return link
             self._state.wait()
 
-    def _started(self) -> Link:
+    def _started(self) -> WorkerConnection:
         self.starts += 1
-        link = Link(self.recipe, self._replace)
+        link = WorkerConnection(self.recipe, self._replace)
         if self.opened is not None:
             try:
                 link.number_of(self.opened)
@@ -141,7 +147,7 @@ class Supervisor:
                 raise
         return link
 
-    def _replace(self, lost: Link) -> None:
+    def _replace(self, lost: WorkerConnection) -> None:
         """Take note of a lost worker, and start another one."""
         assert lost.fault is not None
         with self._state:
@@ -155,7 +161,7 @@ class Supervisor:
             )
             self._thread.start()
 
-    def _start_again(self, lost: Link) -> None:
+    def _start_again(self, lost: WorkerConnection) -> None:
         fault = lost.wait_exit()
         self._count(lost)
         lost.close()
@@ -164,7 +170,7 @@ class Supervisor:
         _log.warning("%s.", fault)
         if self._tell is not None and not lost.was_killed:
             self._tell(fault)
-        link: Link | None = None
+        link: WorkerConnection | None = None
         last: WorkerLostError | None = None
         while link is None and self._may_start():
             try:
@@ -184,7 +190,7 @@ class Supervisor:
         if link is not None:
             link.close()
 
-    def _count(self, lost: Link) -> None:
+    def _count(self, lost: WorkerConnection) -> None:
         """Count failures in succession; kills by others end nothing."""
         self._failures = 1 if lost.has_worked else self._failures + 1
         if lost.was_killed:

@@ -50,14 +50,14 @@ from armnn.backends.contract import (
 from armnn.backends.memory import ComputedHandle
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.backends.worker import protocol
+from armnn.backends.worker.channels import ChannelServer
 from armnn.backends.worker.connection import GoneError, Transport
-from armnn.backends.worker.lanes import ServedLane
 from armnn.backends.worker.memory import Mapped, tensor_in
 from armnn.backends.worker.protocol import (
     PROTOCOL,
     Document,
-    Frame,
     Kind,
+    Message,
     ProtocolError,
     integers,
     mapping,
@@ -316,7 +316,9 @@ class Served:
             outputs = self._placed(request.get("outputs"), prepared.layer.output_infos)
             step = self._step(prepared, inputs, outputs)
             command, answer = integers(request.get("blocks"), 2)
-            lane = ServedLane(step, self._bytes(command).data, self._bytes(answer).data, wake, done)
+            lane = ChannelServer(
+                step, self._bytes(command).data, self._bytes(answer).data, wake, done
+            )
         except BaseException:
             os.close(wake)
             os.close(done)
@@ -417,7 +419,7 @@ class Served:
         return step
 
     def _free(self, thing: object) -> None:
-        if isinstance(thing, ServedLane):
+        if isinstance(thing, ChannelServer):
             thing.end()
         elif isinstance(thing, BackendContext):
             thing.close()
@@ -600,9 +602,9 @@ def serve(transport: Transport, stores: Stores | None = None) -> None:
                 else:
                     answer = served.answer(request.document, request.blobs)
                 blobs = [protocol.blob_of(each) for each in answer.arrays]
-                reply = Frame(Kind.REPLY, request.sequence, answer.document, blobs)
+                reply = Message(Kind.REPLY, request.sequence, answer.document, blobs)
             except Exception as error:
-                reply = Frame(Kind.FAILURE, request.sequence, protocol.encoded_error(error))
+                reply = Message(Kind.FAILURE, request.sequence, protocol.encoded_error(error))
             transport.send(reply)
     except GoneError:
         if served is not None:

@@ -427,7 +427,7 @@ def _listed(names: Sequence[str]) -> str:
 def hand_back_islands(network: Network, assignment: Assignment, min_part: int) -> int:
     """Hand parts of fewer layers to a backend beside them.
 
-    A part is an island if a neighbouring part's backend runs all of its layers, too: its borders
+    A part is an island if a neighboring part's backend runs all of its layers, too: its borders
     then go away. The smallest part goes first, as parts that it joins grow. A part with a layer
     that was placed by name stays.
 
@@ -463,18 +463,18 @@ def _hand_back_smallest(network: Network, assignment: Assignment, min_part: int)
 
 
 def _taker(layers: Sequence[Layer], assignment: Assignment) -> Candidate | None:
-    """Return the first neighbouring backend that runs all layers."""
+    """Return the first neighboring backend that runs all layers."""
     if any(layer.backend_hint == layer.backend for layer in layers):
         return None
     refused = {backend for layer in layers for backend in assignment.refused_by(layer)}
-    around = _neighbours(layers) - refused
+    around = _neighbors(layers) - refused
     for candidate in assignment.candidates:
         if candidate.id in around and all(assignment.answers.of(candidate, e) for e in layers):
             return candidate
     return None
 
 
-def _neighbours(layers: Sequence[Layer]) -> set[str]:
+def _neighbors(layers: Sequence[Layer]) -> set[str]:
     """Return the backends of the layers around a part."""
     inside = set(layers)
     producers = {value.producer for layer in layers for value in layer.inputs if value is not None}

@@ -33,7 +33,7 @@ Preferences: TypeAlias = "Callable[[Layer, int], Sequence[str]]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class MemoryAssignment:
     """The memory of each of a network's tensors.
 
     Attributes:
@@ -59,7 +59,7 @@ def place_tensors(
     options: OptimizerOptions,
     host_sources: Mapping[str, MemorySource],
     places_on_host: Callable[[Layer], tuple[Collection[int], Collection[int]]] | None = None,
-) -> Placement:
+) -> MemoryAssignment:
     """Choose each value's memory and insert MemImport and MemCopy.
 
     Args:
@@ -106,7 +106,7 @@ def place_tensors(
             factories[value] = _choose(value, read_in, made_in, crosses(layer, value))
             source = host_sources.get(owner_of(value), MemorySource.MALLOC)
             _carry(network, value, factories, read_in, registered, source)
-    return Placement(factories, read_in)
+    return MemoryAssignment(factories, read_in)
 
 
 def _readers(value: Value) -> list[tuple[Layer, int]]:

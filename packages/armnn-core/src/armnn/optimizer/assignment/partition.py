@@ -240,7 +240,7 @@ def parts_of(
     Args:
         network: Every layer that computes knows its backend.
         origins: The names of the layers that a layer was compiled from, in running order.
-        label: Names the specialisation; "" if there is only one.
+        label: Names the specialization; "" if there is only one.
     """
 
     def backend(layer: Layer) -> str | None:

@@ -29,7 +29,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """The outcome of one layer in one specialisation.
+    """The outcome of one layer in one specialization.
 
     Attributes:
         layer: Its name.
@@ -119,7 +119,7 @@ class CompiledPart:
 class Report:
     """One row per layer that a backend runs.
 
-    Rows are in running order, per specialisation.
+    Rows are in running order, per specialization.
 
     Attributes:
         rows: The rows.
@@ -172,12 +172,12 @@ class Report:
                 key = (row.compiled_into, row.backend, row.specialisation, row.footprint)
                 counts[key] = counts.get(key, 0) + 1
         return tuple(
-            CompiledPart(name, backend, layers, specialisation, footprint)
-            for (name, backend, specialisation, footprint), layers in counts.items()
+            CompiledPart(name, backend, layers, specialization, footprint)
+            for (name, backend, specialization, footprint), layers in counts.items()
         )
 
     def texts(self) -> dict[str, list[str]]:
-        """Return lines about layers, headed by specialisation."""
+        """Return lines about layers, headed by specialization."""
         found: dict[str, list[str]] = {}
         for row in self.rows:
             heading = f"layers for {row.specialisation}" if row.specialisation else "layers"

@@ -42,7 +42,7 @@ class _AddMulAdd:
 def fuse_add_mul_add(network: Network, assignment: Assignment) -> int:
     """Fuse AddMulAdd where the layers' backend supports Fused.
 
-    (Arm NN does so for CpuAcc.) In floating point only, as quantised arithmetic rounds on the way.
+    (Arm NN does so for CpuAcc.) In floating point only, as quantized arithmetic rounds on the way.
     The Fused layer has a second output where others read the inner sum.
 
     Args:
@@ -147,7 +147,7 @@ def optimize_subgraphs(
     """Hand every maximal subgraph to its backend, once.
 
     Backends are served in the order of preference. What a backend fails goes to the next backend
-    that runs it, which then gets to optimise it too.
+    that runs it, which then gets to optimize it too.
 
     Args:
         network: Is changed.
@@ -180,7 +180,7 @@ def optimize_subgraphs(
             if moved is not None:
                 moved.update(replacements)
             reasons = {
-                layer: views.reasons.get(layer.name, "its optimisation of the layer failed")
+                layer: views.reasons.get(layer.name, "its optimization of the layer failed")
                 for layer in failed
             }
             _hand_on(reasons, candidate, assignment, options)

@@ -149,11 +149,11 @@ def rewrite(network: Network, evaluate: Evaluate, accepts: FoldPolicy) -> int:
     Args:
         network: What is rewritten; it computes the same before and after.
         evaluate: Computes a layer whose inputs are constant.
-        accepts: Whether a layer on quantised values may replace one on floats.
+        accepts: Whether a layer on quantized values may replace one on floats.
     """
     changes = 0
-    if quantises(network):
-        # Before weights are dequantised: their layers may take them as they are stored.
+    if quantizes(network):
+        # Before weights are dequantized: their layers may take them as they are stored.
         fold_others = partial(fold_constants, evaluate=evaluate, leaving=("Dequantize",))
         first: tuple[Pass, ...] = (squash_equal_siblings, fold_others)
         if network.quantized_arithmetic is QuantizedArithmetic.REAL:  # else none is folded
@@ -163,7 +163,7 @@ def rewrite(network: Network, evaluate: Evaluate, accepts: FoldPolicy) -> int:
     return changes + run_passes(network, passes)
 
 
-def quantises(network: Network) -> bool:
+def quantizes(network: Network) -> bool:
     """Return whether a layer stores real numbers in steps."""
     return any(layer.type == "Quantize" for layer in network.layers)
 
@@ -211,7 +211,7 @@ __all__ = [
     "Pass",
     "PassControl",
     "pass_control",
-    "quantises",
+    "quantizes",
     "rewrite",
     "run_passes",
 ]

@@ -36,7 +36,7 @@ SMALL_RESULT = 1 << 14
 def fold_constants(network: Network, evaluate: Evaluate, leaving: Collection[str] = ()) -> int:
     """Replace layers with constant inputs by Constant layers.
 
-    (Arm NN has two cases: ConvertConstDequantisationLayersToConstLayers and
+    (Arm NN has two cases: ConvertConstDequantizationLayersToConstLayers and
     FusePermuteIntoConstLayer.)
     A result of more elements than its inputs have together is computed in each run instead of
     being kept (BroadcastTo, Tile), unless it is smaller than :data:`SMALL_RESULT`.

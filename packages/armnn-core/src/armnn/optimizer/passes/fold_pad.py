@@ -39,7 +39,7 @@ def fold_pad(network: Network) -> int:
 
     (Arm NN: FoldPadIntoConvolution2d, ...DepthwiseConvolution2d, ...Pooling2d.) The Pad writes real
     zeros around the spatial axes, or in front of a maximum pooling minus infinity or the lowest
-    quantised value, as the pooling's own padding does. Averages count what a Pad writes, so their
+    quantized value, as the pooling's own padding does. Averages count what a Pad writes, so their
     own padding must count as well. A Pad that others read too stays for them.
 
     Returns:

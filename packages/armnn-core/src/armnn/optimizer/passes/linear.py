@@ -320,7 +320,7 @@ def fold_batch_normalization(network: Network) -> int:
     output nothing else reads (Arm NN: FuseBatchNormIntoConvolution2D, ...DepthwiseConvolution2D).
 
     Returns:
-        How many normalisations were folded.
+        How many normalizations were folded.
     """
     pages = HugePages()
     layers = walk(network, BatchNormalizationDescriptor)

@@ -50,9 +50,9 @@ class _Stored:
 
 
 def _stored_value(value: Value) -> _Stored | None:
-    """Return a dequantised value's stored value, None without one.
+    """Return a dequantized value's stored value, None without one.
 
-    A permutation of a dequantised constant counts: the constant is permuted as it is stored.
+    A permutation of a dequantized constant counts: the constant is permuted as it is stored.
     """
     if value.info.data_type is not DataType.FLOAT32:
         return None
@@ -190,11 +190,11 @@ class _Fold:
 def fold_quantization(network: Network, accepts: FoldPolicy) -> int:
     """Let layers between Dequantize and Quantize compute stored values.
 
-    (ONNX: models with QuantizeLinear and DequantizeLinear pairs.) A layer on quantised values
+    (ONNX: models with QuantizeLinear and DequantizeLinear pairs.) A layer on quantized values
     means: decode, compute in real numbers, encode; so nothing changes. Constant weights may have
     scales per axis; a bias must be a whole number of steps of data times weights. A Quantize behind
     a bounding activation moves in front of it, as rounding keeps the order of numbers. Networks
-    whose quantised layers round as TensorFlow Lite does are left alone: there a layer of floats is
+    whose quantized layers round as TensorFlow Lite does are left alone: there a layer of floats is
     not the same.
 
     Args:
@@ -247,7 +247,7 @@ def _fold_of(quantize: Layer) -> _Fold | None:
         return None
     between: tuple[tuple[Layer, list[_Stored | None]], ...] = ()
     if _bounds(maker) and _stored_value(first_input(maker)) is None:
-        # Its input is to be quantised as its output is.
+        # Its input is to be quantized as its output is.
         between = ((maker, [_Stored(info, None, None)]),)
         value = first_input(maker)
         if only_reader(value) is not maker or not may_absorb(value.producer, maker):

@@ -414,7 +414,7 @@ _NEEDED = (ActivationDescriptor, ElementwiseUnaryDescriptor, LayerNormalizationD
 
 
 def _may_take_part(descriptor: Any) -> bool:
-    """Return whether a layer is a root, or normalises already."""
+    """Return whether a layer is a root, or normalizes already."""
     if isinstance(descriptor, ActivationDescriptor):
         return descriptor.function is ActivationFunction.SQRT
     if isinstance(descriptor, ElementwiseUnaryDescriptor):
@@ -432,29 +432,29 @@ def _replace_quotient(network: Network, layer: Layer) -> bool:
         operands = _operands(layer, BinaryOperation.DIV)
         if operands is None:
             return False
-        centred, root = operands
+        centered, root = operands
         shifted = _unary(root.producer, UnaryOperation.SQRT)
-        return shifted is not None and _put_normalization(network, layer, centred, root, shifted)
+        return shifted is not None and _put_normalization(network, layer, centered, root, shifted)
     operands = _operands(layer, operation) if operation is BinaryOperation.MUL else None
     if operands is None:
         return False
-    for centred, root in (operands, operands[::-1]):
+    for centered, root in (operands, operands[::-1]):
         shifted = _unary(root.producer, UnaryOperation.RSQRT)
-        if shifted is not None and _put_normalization(network, layer, centred, root, shifted):
+        if shifted is not None and _put_normalization(network, layer, centered, root, shifted):
             return True
     return False
 
 
 def _put_normalization(
-    network: Network, layer: Layer, centred: Value, root: Value, shifted: Value
+    network: Network, layer: Layer, centered: Value, root: Value, shifted: Value
 ) -> bool:
     epsilon = number_operand(shifted.producer)
     if epsilon is None or epsilon.operation is not BinaryOperation.ADD or epsilon.number < 0:
         return False
     variance = epsilon.value
     square = _mean_of(variance.producer)
-    difference = _operands(centred.producer, BinaryOperation.SUB)
-    if square is None or difference is None or _squared(square.producer) is not centred:
+    difference = _operands(centered.producer, BinaryOperation.SUB)
+    if square is None or difference is None or _squared(square.producer) is not centered:
         return False
     x, mean = difference
     axis = _first_axis(mean.producer)
@@ -462,7 +462,7 @@ def _put_normalization(
         return False
     if axis != _first_axis(variance.producer) or x.info != layer.output.info:
         return False
-    inside = [value.producer for value in (centred, square, variance, shifted, root, mean)]
+    inside = [value.producer for value in (centered, square, variance, shifted, root, mean)]
     if not _are_private_to(inside, layer):
         return False
     descriptor = LayerNormalizationDescriptor(axis=axis, eps=epsilon.number)
@@ -561,7 +561,7 @@ def _absorb_constant(network: Network, layer: Layer) -> bool:
 
 
 def _lies_on_axes(constant: Value, layer: Layer) -> bool:
-    """Return whether a constant varies along normalised axes only."""
+    """Return whether a constant varies along normalized axes only."""
     shape, data = constant.info.shape, layer.output.info
     descriptor = layer.descriptor
     if shape is None or data.shape is None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Specialisations with symbolic dimensions."""
+"""Specializations with symbolic dimensions."""

@@ -352,7 +352,7 @@ def _data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results)
 
 
 class Trace:
-    """A specialisation with symbolic dimensions.
+    """A specialization with symbolic dimensions.
 
     Attributes:
         tape: The arithmetic of its numbers.
@@ -422,7 +422,7 @@ class Trace:
             made.keep(self.sources[layer], self.tape.values, data)
         return made
 
-    # -- while the network is specialised -------------------------------------------------------
+    # -- while the network is specialized -------------------------------------------------------
 
     def check_readable(self, layer: Layer) -> None:
         """Check that all that the outputs of a layer follow from is recorded.

@@ -88,10 +88,10 @@ def properties_for(options: OptimizerOptions) -> NetworkProperties:
 
 
 def check_properties(name: str, properties: object, options: OptimizerOptions) -> None:
-    """Check that a network was optimised for its properties.
+    """Check that a network was optimized for its properties.
 
     Raises:
-        InvalidArgumentError: It was optimised for imports and is loaded for none, or the other way
+        InvalidArgumentError: It was optimized for imports and is loaded for none, or the other way
             round; or they are none.
     """
     if properties is None:
@@ -103,10 +103,10 @@ def check_properties(name: str, properties: object, options: OptimizerOptions) -
     ):
         if enabled is (source is MemorySource.UNDEFINED):
             raise InvalidArgumentError(
-                f"the network {name!r} was optimised with {option}={enabled} and is loaded with "
+                f"the network {name!r} was optimized with {option}={enabled} and is loaded with "
                 f"{field}={source.arm_name}: expected "
                 + ("a source of memory" if enabled else MemorySource.UNDEFINED.arm_name)
-                + f", or optimise it with {option}={not enabled}"
+                + f", or optimize it with {option}={not enabled}"
             )
 
 

@@ -165,7 +165,7 @@ class ExpectedOutputs:
     Args:
         title: What errors call the network.
         infos: What it makes, by name; dimensions may be unknown.
-        real: Which outputs are real values, float32, though the network quantises them.
+        real: Which outputs are real values, float32, though the network quantizes them.
     """
 
     def __init__(self, title: str, infos: Mapping[str, TensorInfo], real: Sequence[str]) -> None:
@@ -288,12 +288,12 @@ def _check_separate(arrays: Sequence[tuple[str, NDArray[Any] | Buffer]]) -> None
 
 
 class RealValues:
-    """Quantises inputs and dequantises outputs of a network.
+    """Quantizes inputs and dequantizes outputs of a network.
 
     Tensors without a scale pass as they are.
 
     Attributes:
-        inputs: What it quantises.
+        inputs: What it quantizes.
     """
 
     def __init__(self, inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo]) -> None:
@@ -310,13 +310,13 @@ class RealValues:
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """The outputs that it dequantises."""
+        """The outputs that it dequantizes."""
         return tuple(self._outputs)
 
     def restored(
         self, outputs: Mapping[str, NDArray[Any]], targets: Targets | None
     ) -> dict[str, NDArray[Any]]:
-        """Return outputs, dequantised where the network quantises them.
+        """Return outputs, dequantized where the network quantizes them.
 
         Raises:
             InvalidArgumentError: An array of the caller's has another shape.

@@ -184,7 +184,7 @@ def test_the_backend_judges_the_envelope_before_it_gets_the_bytes(
     assert load() == f"Mock: 'add': {outcome}"
 
 
-def test_a_backend_that_cannot_serialise_is_not_cached(
+def test_a_backend_that_cannot_serialize_is_not_cached(
     build: Callable[..., Path],
     make_native_runtime: Callable[..., Runtime],
     tmp_path: Path,

@@ -55,7 +55,7 @@ def attributes_in(row: abi.Node) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_graph_has_the_quantisations_of_its_values() -> None:
+def test_a_graph_has_the_quantizations_of_its_values() -> None:
     network = Network("n")
     x = network.add_input("x", TensorInfo((1, 2), DataType.QASYMM_U8, 0.5, 7))
     info = TensorInfo((3, 2), DataType.QSYMM_S8, [0.25, 2, 4], axis=0)

@@ -44,7 +44,7 @@ def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T
     """Return a smallest set of items that fails.
 
     Args:
-        items: They fail together; neighbours are tried together.
+        items: They fail together; neighbors are tried together.
         fails: Returns whether some of them, in their order, still fail.
     """
     kept, size = list(items), max(1, len(items) // 2)

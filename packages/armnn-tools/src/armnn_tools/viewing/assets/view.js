@@ -12,7 +12,7 @@
   const byId = (id) => document.getElementById(id);
   // Of blocks that repeat, the first one is open.
   const folded = new Set([...model.parts.keys()].filter((part) => model.parts[part].block > 1));
-  const state = { chosen: null, colour: "backend", scale: 1, size: [1, 1], places: new Map() };
+  const state = { chosen: null, color: "backend", scale: 1, size: [1, 1], places: new Map() };
 
   // ---- elements ---------------------------------------------------------------------------------
 
@@ -111,11 +111,11 @@
 
   function toneOf(item) {
     const layers = layersOf(item).map((layer) => model.nodes[layer]);
-    if (state.colour === "time") {
+    if (state.color === "time") {
       const share = shareOf(item);
       return share === null ? "none" : `heat${STEPS.filter((step) => share >= step).length}`;
     }
-    if (state.colour === "verdict") {
+    if (state.color === "verdict") {
       const known = layers.map((node) => node.verdict).filter(Boolean);
       if (!known.length) return "none";
       return known.some((verdict) => verdict.is_wrong) ? "wrong" : "right";
@@ -255,9 +255,9 @@
 
   function legend() {
     let rows;
-    if (state.colour === "time") {
+    if (state.color === "time") {
       rows = [["none", "no time"], ...["less than 1 %", "1 %", "3 %", "10 %", "25 % or more"].map((text, step) => [`heat${step}`, text])];
-    } else if (state.colour === "verdict") {
+    } else if (state.color === "verdict") {
       rows = [["none", "agrees at its borders"], ["right", "right"], ["wrong", "wrong"]];
     } else {
       rows = model.backends.map((backend, index) => {
@@ -456,7 +456,7 @@
     return wanted === "" ? [] : hits;
   }
 
-  function neighbour(item, forwards) {
+  function neighbor(item, forwards) {
     const layers = new Set(item[0] === "b" ? members[+item.slice(1)] : layersOf(item));
     const [here, there] = forwards ? ["from", "to"] : ["to", "from"];
     const edge = model.edges.find((each) => layers.has(each[here]) && !layers.has(each[there]));
@@ -502,8 +502,8 @@
       const focused = event.target.closest?.(".node")?.dataset.item ?? state.chosen;
       const first = model.nodes.length ? itemOf(0) : null;
       const next = {
-        ArrowDown: () => (focused ? neighbour(focused, true) : first),
-        ArrowUp: () => (focused ? neighbour(focused, false) : first),
+        ArrowDown: () => (focused ? neighbor(focused, true) : first),
+        ArrowUp: () => (focused ? neighbor(focused, false) : first),
         ArrowRight: () => (focused ? sibling(focused, 1) : first),
         ArrowLeft: () => (focused ? sibling(focused, -1) : first),
       }[event.key];
@@ -581,8 +581,8 @@
       const hits = search();
       if (hits.length) reveal(hits[(hits.indexOf(state.chosen?.[0] === "l" ? +state.chosen.slice(1) : -1) + 1) % hits.length]);
     });
-    byId("colour").addEventListener("change", (event) => {
-      state.colour = event.target.value;
+    byId("color").addEventListener("change", (event) => {
+      state.color = event.target.value;
       draw();
       search();
     });
@@ -609,11 +609,11 @@
     byId("title").textContent = model.name || "network";
     byId("totals").textContent = `${totals.layers} layers, ${counted(totals.weights)} weights (${counted(totals.weight_bytes)} bytes), ` +
       `multiply-adds: ${counted(totals.multiply_adds)}`;
-    const [time, verdict] = ["time", "verdict"].map((name) => byId("colour").querySelector(`[value="${name}"]`));
+    const [time, verdict] = ["time", "verdict"].map((name) => byId("color").querySelector(`[value="${name}"]`));
     time.disabled = !model.is_timed;
     verdict.disabled = !model.is_compared;
-    state.colour = model.is_compared ? "verdict" : model.is_timed ? "time" : "backend";
-    byId("colour").value = state.colour;
+    state.color = model.is_compared ? "verdict" : model.is_timed ? "time" : "backend";
+    byId("color").value = state.color;
     theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     listen();
     list();

@@ -58,7 +58,7 @@ class Rules:
     """Grids of a cell's inner values in Arm NN's reference."""
 
     sums: Mapping[str, Kept]
-    normalised: Mapping[str, Kept]
+    normalized: Mapping[str, Kept]
     biased: Kept
     activated: Kept
     cell: Kept
@@ -84,16 +84,16 @@ def stepped(
     x: Array, h: Array, c: Array, p: Parameters, rules: Rules, couples: bool
 ) -> tuple[Array, Array]:
     """Return output and cell of one item after a step."""
-    normalises = "forget_layer_norm_weights" in p
+    normalizes = "forget_layer_norm_weights" in p
 
     def gate(name: str, cell: Array) -> Array:
         keep, bias = rules.sums[name], p[bias_name(name)]
-        sums = keep(np.zeros_like(bias) if normalises else bias)
+        sums = keep(np.zeros_like(bias) if normalizes else bias)
         sums = added(sums, x, p[f"input_to_{name}_weights"], keep)
         sums = added(sums, h, p[f"recurrent_to_{name}_weights"], keep)
         sums = keep(sums + p.get(f"cell_to_{name}_weights", np.float32(0)) * cell)
-        if normalises:
-            grid, real = rules.normalised[name], sums.astype(np.float64)
+        if normalizes:
+            grid, real = rules.normalized[name], sums.astype(np.float64)
             sums = grid(((real - real.mean()) / (real.std() or 1.0)).astype(np.float32))
             sums = rules.biased(grid(sums * p[f"{name}_layer_norm_weights"]) + bias)
         real = sums.astype(np.float64)
@@ -242,7 +242,7 @@ def test_an_lstm_in_16_bits_rounds_as_arm_nn_does(
     grid = Kept(gates.scale)
     rules = Rules(
         sums=dict.fromkeys(GATES, grid),
-        normalised=dict.fromkeys(GATES, grid),
+        normalized=dict.fromkeys(GATES, grid),
         biased=grid,
         activated=grid,
         cell=Kept(cells.scale),
@@ -305,7 +305,7 @@ def q_lstm_rules(step: Step) -> tuple[Rules, dict[str, float]]:
     cell = Kept(scales["cell_state_in"])
     rules = Rules(
         sums={gate: Kept(getattr(d, f"{gate}_intermediate_scale")) for gate in GATES},
-        normalised={gate: Kept(scales["input"] * norms[gate] * 1024) for gate in GATES},
+        normalized={gate: Kept(scales["input"] * norms[gate] * 1024) for gate in GATES},
         biased=Kept(1 / 4096),
         activated=cell,
         cell=cell,
@@ -343,7 +343,7 @@ def test_a_q_lstm_rounds_as_arm_nn_does(
     np.testing.assert_array_equal(actual["output"], actual["output_state_out"])
 
 
-def test_a_q_lstm_adds_no_bias_without_a_normalisation() -> None:
+def test_a_q_lstm_adds_no_bias_without_a_normalization() -> None:
     step = q_lstm(Q_LSTM, (2, 3, 5, 5))
     none = {
         name: (np.zeros_like(array) if name.endswith("bias") else array, info)
@@ -435,6 +435,6 @@ def test_an_lstm_in_eight_bits_is_refused() -> None:
     refused(lstm_of(S8, 3), "QAsymmS8 is not computed here, QSymmS16 is")
 
 
-def test_a_quantised_step_without_units_is_refused() -> None:
+def test_a_quantized_step_without_units_is_refused() -> None:
     """It once divided by zero units, and crashed."""
     refused(lstm_of(S16, 0), "a cell without units is not computed here")

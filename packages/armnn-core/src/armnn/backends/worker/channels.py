@@ -22,7 +22,7 @@ from armnn.backends import TensorHandle
 from armnn.backends.contract import RunControl, controlled, current_control
 from armnn.backends.memory import ArrayHandle
 from armnn.backends.worker import protocol
-from armnn.backends.worker.connection import SETTLING_SECONDS, Link, Watch
+from armnn.backends.worker.connection import SETTLING_SECONDS, Watch, WorkerConnection
 from armnn.backends.worker.memory import (
     GAP,
     Block,
@@ -76,7 +76,7 @@ _GRACE_SECONDS: Final = 0.25
 _TICK_SECONDS: Final = 0.005
 
 
-class Lane:
+class SharedMemoryChannel:
     """A step on shared memory with a worker's thread.
 
     Attributes:
@@ -107,7 +107,7 @@ class Lane:
         self._outputs = [self._shared_output(each) for each in outputs]
         self._place()
         self._shared: dict[tuple[Block, bool], SharedBytes] = {}
-        self._link: Link | None = None
+        self._link: WorkerConnection | None = None
         self._calls = 0
         self._number = 0
         self._ends: weakref.finalize[Any, Any] | None = None
@@ -159,7 +159,7 @@ class Lane:
         for made, place in self._copies_out:
             place.copy_from(made.map())
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Bind the step in a worker."""
         number, workload = link.new_number(), link.number_of(self._workload)
         written = {(each.block, each.offset) for each in self._outputs}
@@ -220,7 +220,7 @@ class Lane:
             for gap in each.block.gaps(each.offset)
         ]
 
-    def _connect(self, link: Link) -> Link:
+    def _connect(self, link: WorkerConnection) -> WorkerConnection:
         """Bind the step in a new worker."""
         self._disconnect()
         self._watch = link.watch()  # first: a lost worker has none
@@ -258,7 +258,7 @@ class Lane:
             return False
         return True
 
-    def _wait(self, link: Link, control: RunControl | None) -> None:
+    def _wait(self, link: WorkerConnection, control: RunControl | None) -> None:
         """Wait for the worker's answer.
 
         Raises:
@@ -286,7 +286,7 @@ class Lane:
                 lost = self._lose(link, did if given_up is None else "did not stop")
                 raise lost if given_up is None else given_up from lost
 
-    def _lose(self, link: Link, did: str) -> WorkerLostError:
+    def _lose(self, link: WorkerConnection, did: str) -> WorkerLostError:
         """Give the worker up; return the error once it can write no output any more."""
         error = link.lose(did, self.title, self._calls)
         if self._watch is not None:
@@ -304,7 +304,7 @@ class Lane:
             seconds = min(seconds, left if left > 0 else _TICK_SECONDS)
         return max(seconds, 0.0) * 1000 + 1
 
-    def _failure(self, link: Link) -> Exception:
+    def _failure(self, link: WorkerConnection) -> Exception:
         size = self._answer[_TEXT_SIZE]
         raw = bytes(self._text[: min(size, len(self._text))])
         name, _, text = raw.decode(errors="replace").partition("\0")
@@ -315,11 +315,13 @@ class Lane:
         failed.__cause__ = made
         return failed
 
-    def _place_of(self, link: Link, handle: SharedHandle, *, is_written: bool) -> list[int]:
+    def _place_of(
+        self, link: WorkerConnection, handle: SharedHandle, *, is_written: bool
+    ) -> list[int]:
         assert handle.block is not None
         return [self._number_of(link, handle.block, is_written=is_written), handle.offset]
 
-    def _number_of(self, link: Link, block: Block, *, is_written: bool) -> int:
+    def _number_of(self, link: WorkerConnection, block: Block, *, is_written: bool) -> int:
         key = block, is_written
         if key not in self._shared:
             self._shared[key] = SharedBytes(block, is_written=is_written)
@@ -358,7 +360,7 @@ class FramedStep:
         self._most = sum(info.size_bytes for info in infos) if is_known else BLOBS_LIMIT
         supervisor.link(wait=False).number_of(self)
 
-    def create(self, link: Link) -> int:
+    def create(self, link: WorkerConnection) -> int:
         """Bind the step in a worker."""
         number, workload = link.new_number(), link.number_of(self._workload)
         link.request({"do": "bind", "number": number, "workload": workload})
@@ -445,7 +447,7 @@ def _close_all(descriptors: Sequence[int]) -> None:
 _TEXT_LIMIT: Final = _ANSWER_BYTES - _TEXT_AT
 
 
-class ServedLane:
+class ChannelServer:
     """Runs a step whenever the host asks for it."""
 
     def __init__(

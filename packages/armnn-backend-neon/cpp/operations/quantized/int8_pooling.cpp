@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 
 #include "operations/reduction/reduction.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise convolutions of bytes, by interleaved lines and by gathered neighbours. */
+/* Depthwise convolutions of bytes, by interleaved lines and by gathered neighbors. */
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -10,7 +10,7 @@
 #include "costs/costs.h"
 #include "graph/packed.h"
 #include "operations/depthwise/depthwise.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 
 namespace cpuacc {
 
@@ -101,7 +101,7 @@ class Int8Depthwise : public WithInt8Epilogue {
   double part_ns_ = 0.0; /* a piece of a band */
 };
 
-OperationPtr int8_depthwise_of_neighbours(const WeightedTensors &tensors, const Windows &windows,
+OperationPtr int8_depthwise_of_neighbors(const WeightedTensors &tensors, const Windows &windows,
                                           const WindowSteps &steps, Int8Params params);
 
 /* Where the level has depthwise_lines. */
@@ -254,7 +254,7 @@ OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Wi
                                         const WindowSteps &steps, Int8Params params, const Kernels &kernels) {
   const bool has_lines = kernels.int8.depthwise_lines != nullptr &&
                          windows.channels >= kernels.int8.least_line_channels;
-  const auto make = has_lines ? int8_depthwise_of_lines : int8_depthwise_of_neighbours;
+  const auto make = has_lines ? int8_depthwise_of_lines : int8_depthwise_of_neighbors;
   return make(tensors, windows, steps, std::move(params));
 }
 
@@ -265,7 +265,7 @@ OperationPtr int8_depthwise_of_lines(const WeightedTensors &tensors, const Windo
 
 namespace {
 
-class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
+class Int8DepthwiseOfNeighbors final : public Int8Depthwise {
  public:
   using Int8Depthwise::Int8Depthwise;
 
@@ -278,7 +278,7 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
     pack_all(setup);
     scales_ = filled_multipliers(w.channels, lanes);
     const auto products = static_cast<double>(w.window_height * w.window_width);
-    choose_pieces(setup, "bytes by neighbours", costs::kByteNeighbourMultiplyAdd, padded_channels_, products,
+    choose_pieces(setup, "bytes by neighbors", costs::kByteNeighborMultiplyAdd, padded_channels_, products,
                   costs::kMostInt8DepthwisePiece);
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
     /* One output alone takes every group from its first column on: nothing between is asked for. */
@@ -310,7 +310,7 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
     const Int8Kernels &kernels = setup.kernels.int8;
     const int32_t group = kernels.depthwise_group;
     const size_t weight_bytes = static_cast<size_t>(windows_.window_height * groups_ * padded_channels_) * 4;
-    const std::string recipe = "neighbours " + std::to_string(group) + " " + std::to_string(padded_channels_);
+    const std::string recipe = "neighbors " + std::to_string(group) + " " + std::to_string(padded_channels_);
     packed_ = packed(setup, recipe, weight_bytes + static_cast<size_t>(padded_channels_) * sizeof(int32_t),
                      [&](const Int8DepthwiseWeights &weights, void *memory) {
                        auto *bytes = static_cast<uint8_t *>(memory);
@@ -355,9 +355,9 @@ class Int8DepthwiseOfNeighbours final : public Int8Depthwise {
 
 }  // namespace
 
-OperationPtr int8_depthwise_of_neighbours(const WeightedTensors &tensors, const Windows &windows,
+OperationPtr int8_depthwise_of_neighbors(const WeightedTensors &tensors, const Windows &windows,
                                           const WindowSteps &steps, Int8Params params) {
-  return std::make_unique<Int8DepthwiseOfNeighbours>(tensors, windows, steps, std::move(params));
+  return std::make_unique<Int8DepthwiseOfNeighbors>(tensors, windows, steps, std::move(params));
 }
 
 }  // namespace cpuacc

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* int8 gemm with packed weights, tile by tile, and its requantisation. */
+/* int8 gemm with packed weights, tile by tile, and its requantization. */
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "operations/gemm/gemm.h"
-#include "operations/quantised/int8_epilogue.h"
+#include "operations/quantized/int8_epilogue.h"
 
 namespace cpuacc {
 
@@ -81,7 +81,7 @@ struct Int8GemmTask {
   std::byte *c;
   int64_t c_stride; /* in elements */
   Int8Epilogue epilogue{};
-  const DequantisedAccumulators *real = nullptr; /* what c holds instead of int32_t, from the first column on */
+  const DequantizedAccumulators *real = nullptr; /* what c holds instead of int32_t, from the first column on */
 };
 
 /* The scratch bytes of a task: pointers to rows and, where the kernels want them wider, some of these rows. */

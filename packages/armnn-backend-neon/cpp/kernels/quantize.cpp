@@ -86,7 +86,7 @@ void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_poi
   }
 }
 
-/* To unsigned bytes, rounded as ONNX does: ties go to the even neighbour; what is no number becomes the zero point. */
+/* To unsigned bytes, rounded as ONNX does: ties go to the even neighbor; what is no number becomes the zero point. */
 void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point) {
   const float lowest = static_cast<float>(-zero_point);
   const float highest = static_cast<float>(255 - zero_point);
@@ -144,7 +144,7 @@ void accumulate_requantized(const SumsInSteps &s) {
 
 }  // namespace
 
-void fill_quantise(Kernels &table) {
+void fill_quantize(Kernels &table) {
   table.dequantize_s8_panel = dequantize_s8_panel;
   table.dequantize[static_cast<int>(Integer::unsigned8)] = dequantize<uint8_t>;
   table.dequantize[static_cast<int>(Integer::signed8)] = dequantize<int8_t>;

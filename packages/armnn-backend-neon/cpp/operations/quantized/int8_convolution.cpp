@@ -5,8 +5,8 @@
 #include "costs/costs.h"
 #include "operations/convolution/image_rows.h"
 #include "operations/convolution/indirection.h"
-#include "operations/quantised/quantised.h"
-#include "operations/quantised/widened_rows.h"
+#include "operations/quantized/quantized.h"
+#include "operations/quantized/widened_rows.h"
 
 namespace cpuacc {
 namespace {

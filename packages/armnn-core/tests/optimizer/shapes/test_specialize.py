@@ -9,7 +9,7 @@ import pytest
 from armnn import DataType, Network, TensorInfo
 from armnn.errors import ShapeError
 from armnn.optimizer.phases import split
-from armnn.optimizer.shapes.specialise import infer_shapes, is_special, specialise, value_inputs
+from armnn.optimizer.shapes.specialize import infer_shapes, is_special, specialize, value_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ def slices(layer: Layer) -> list[np.ndarray] | None:
 
 
 def test_shape_arithmetic_is_computed_away() -> None:
-    concrete = specialise(flattened_by_arithmetic(), {"x": (4, 2, 3)}, {}, slices)
+    concrete = specialize(flattened_by_arithmetic(), {"x": (4, 2, 3)}, {}, slices)
     assert [layer.type for layer in concrete.topological_order()] == ["Input", "Reshape", "Output"]
     (reshape,) = (layer for layer in concrete.layers if layer.type == "Reshape")
     assert reshape.descriptor.target_shape == (8, 3)
@@ -60,7 +60,7 @@ def test_shape_arithmetic_is_computed_away() -> None:
 def test_the_network_itself_is_not_changed() -> None:
     network = flattened_by_arithmetic()
     before = [(layer.name, layer.output_infos) for layer in network.layers]
-    specialise(network, {"x": (4, 2, 3)}, {}, slices)
+    specialize(network, {"x": (4, 2, 3)}, {}, slices)
     assert [(layer.name, layer.output_infos) for layer in network.layers] == before
 
 
@@ -69,7 +69,7 @@ def test_shapes_that_do_not_fit_name_the_layer() -> None:
     x = network.add_input("x", TensorInfo((None,)))
     network.add_output("y", network.add_addition(x, np.ones(3, np.float32), name="add"))
     with pytest.raises(ShapeError, match=r"layer 'add' \(Addition\): the shapes \[2\] and \[3\]"):
-        specialise(network, {"x": (2,)}, {}, evaluate)
+        specialize(network, {"x": (2,)}, {}, evaluate)
 
 
 def test_a_value_that_a_field_cannot_take_names_the_layer() -> None:
@@ -77,7 +77,7 @@ def test_a_value_that_a_field_cannot_take_names_the_layer() -> None:
     x, n = network.add_input("x", TensorInfo((2,))), network.add_input("n", SIGNED)
     network.add_output("y", network.add_tile(x, n, name="tile"))
     with pytest.raises(ShapeError, match=r"layer 'tile' \(Tile\).*multiples.*-1"):
-        specialise(network, {"x": (2,), "n": (1,)}, {"n": np.array([-1])}, evaluate)
+        specialize(network, {"x": (2,), "n": (1,)}, {"n": np.array([-1])}, evaluate)
 
 
 SIGNED = TensorInfo((1,), DataType.SIGNED64)
@@ -103,24 +103,24 @@ def test_values_take_the_place_of_their_inputs() -> None:
     network = Network()
     x, n = network.add_input("x", TensorInfo((2,))), network.add_input("n", SIGNED)
     network.add_output("y", network.add_tile(x, n))
-    concrete = specialise(network, {"x": (2,), "n": (1,)}, {"n": np.array([3])}, evaluate)
+    concrete = specialize(network, {"x": (2,), "n": (1,)}, {"n": np.array([3])}, evaluate)
     assert [layer.name for layer in concrete.inputs] == ["x", "n"]
     assert concrete.outputs[0].inputs[0].info.shape == (6,)
 
 
-def test_a_quantised_value_fills_its_field_with_the_real_value() -> None:
+def test_a_quantized_value_fills_its_field_with_the_real_value() -> None:
     network = Network()
     steps = (DataType.QASYMM_S8, 0.5, 3)
     written = network.add_constant(np.array([5], np.int8), TensorInfo((1,), *steps))
     x = network.add_input("x", TensorInfo((2,), *steps))
     network.add_output("y", network.add_pad(x, computed_pad_value=written, pad_list=[(1, 0)]))
-    concrete = specialise(network, {"x": (2,)}, {}, evaluate)
+    concrete = specialize(network, {"x": (2,)}, {}, evaluate)
     (pad,) = (layer for layer in concrete.layers if layer.type == "Pad")
     assert pad.descriptor.pad_value == 1.0  # 0.5 * (5 - 3)
 
 
 def test_a_network_whose_shapes_are_known_is_not_cut() -> None:
-    concrete = specialise(flattened_by_arithmetic(), {"x": (4, 2, 3)}, {}, slices)
+    concrete = specialize(flattened_by_arithmetic(), {"x": (4, 2, 3)}, {}, slices)
     segments = split(concrete)
     assert segments.head is concrete
     assert segments.rest is None
@@ -132,7 +132,7 @@ def test_data_that_decides_about_a_shape_ends_the_segment() -> None:
     places = network.add_non_zero(x, name="places")
     network.add_output("early", network.add_addition(x, x, name="twice"))
     network.add_output("late", network.add_addition(places, places, name="doubled"))
-    segments = split(specialise(network, {"x": (4,)}, {}, evaluate))
+    segments = split(specialize(network, {"x": (4,)}, {}, evaluate))
     assert segments.rest is not None
     assert [layer.name for layer in segments.head.outputs] == ["early", "places (crossing 0)"]
     assert [layer.name for layer in segments.rest.inputs] == ["places (crossing 0)"]
@@ -147,7 +147,7 @@ def test_a_shape_argument_that_is_computed_from_data_ends_the_segment() -> None:
     count = network.add_cast(x, output=DataType.SIGNED64, name="count")
     filled = network.add_fill(count, name="fill")
     network.add_output("y", network.add_multiplication(filled, weights, name="scaled"))
-    segments = split(specialise(network, {"x": (1,)}, {}, evaluate))
+    segments = split(specialize(network, {"x": (1,)}, {}, evaluate))
     assert segments.rest is not None
     assert [layer.type for layer in segments.head.layers] == ["Input", "Cast", "Output"]
     assert [layer.type for layer in segments.rest.layers] == [
@@ -174,7 +174,7 @@ def test_a_layer_that_is_computed_away_is_a_constant_of_its_name() -> None:
     network.add_output("sizes", shape)
     network.add_output("y", filled.output)
     shape.producer.backend_hint = "A"
-    made = specialise(network, {"x": (2, 3)}, {}, evaluate)
+    made = specialize(network, {"x": (2, 3)}, {}, evaluate)
     constant = made.find("shape of x")
     assert (constant.type, constant.backend_hint, constant.inputs) == ("Constant", None, ())
     assert constant.data.tolist() == [2, 3]
@@ -201,22 +201,22 @@ def test_a_network_of_known_shapes_is_special() -> None:
         (lambda n, x: n.add_non_zero(x, output=DataType.SIGNED64), (2, 3), False),
     ],
 )
-def test_what_specialising_changes_is_not_special(
+def test_what_specializing_changes_is_not_special(
     add: Callable[[Network, Value], Value], shape: Sequence[int | str], changes: bool
 ) -> None:
     network = _through(add, shape)
     assert not is_special(network, {"x": (2, 3)})
     before = [(each.type, each.descriptor, each.output_infos) for each in network.layers]
-    made = specialise(network, {"x": (2, 3)}, {}, slices)
+    made = specialize(network, {"x": (2, 3)}, {}, slices)
     after = [(each.type, each.descriptor, each.output_infos) for each in made.layers]
     assert (before != after) is changes
 
 
-def test_a_special_network_is_what_specialising_makes_of_it() -> None:
+def test_a_special_network_is_what_specializing_makes_of_it() -> None:
     network = _through(lambda n, x: n.add_reshape(x, target_shape=(3, 2)), (2, 3))
     assert is_special(network, {"x": (2, 3)})
     before = [(each.type, each.descriptor, each.output_infos) for each in network.layers]
-    made = specialise(network, {"x": (2, 3)}, {}, slices)
+    made = specialize(network, {"x": (2, 3)}, {}, slices)
     assert [(each.type, each.descriptor, each.output_infos) for each in made.layers] == before
 
 
@@ -233,7 +233,7 @@ def test_copies_have_the_shapes_of_what_they_read_here(target: object) -> None:
     copies = network.insert_copies([*constants, flat], {x: here})
     network.add_output("y", copies[flat.output])
     assert not is_special(network, {"x": (5, 2, 3)})
-    made = specialise(network, {"x": (5, 2, 3)}, {}, slices)
+    made = specialize(network, {"x": (5, 2, 3)}, {}, slices)
     assert made.find("flat").output.info.shape == (5, 6)
 
 

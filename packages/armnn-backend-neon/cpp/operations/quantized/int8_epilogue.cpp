@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/quantised/int8_epilogue.h"
+#include "operations/quantized/int8_epilogue.h"
 
 namespace cpuacc {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "costs/costs.h"
-#include "operations/quantised/quantised.h"
+#include "operations/quantized/quantized.h"
 #include "operations/storage/formats.h"
 
 namespace cpuacc {
@@ -73,9 +73,9 @@ class Int8Softmax final : public Operation {
     const double row_ns = static_cast<double>(length) * costs::kFunctionElements * frame.element_ns();
     frame.for_each(length == 0 ? 0 : to_.count() / length, row_ns, [&](int64_t i, int32_t thread) {
       auto *row = frame.scratch_of<float>(thread, row_bytes_);
-      dequantise(frame.kernels, from_.type, from_.quantization, frame.in<uint8_t>(inputs[0]) + i * length, row, length);
+      dequantize(frame.kernels, from_.type, from_.quantization, frame.in<uint8_t>(inputs[0]) + i * length, row, length);
       frame.kernels.softmax(row, row, 1, length, beta_, takes_logarithm_);
-      quantise(frame.kernels, to_.type, to_.quantization, row, frame.out<uint8_t>(outputs[0]) + i * length, length);
+      quantize(frame.kernels, to_.type, to_.quantization, row, frame.out<uint8_t>(outputs[0]) + i * length, length);
     });
   }
 
@@ -189,7 +189,7 @@ class DynamicQuantize final : public Operation {
 
 }  // namespace
 
-OperationPtr dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point) {
+OperationPtr dynamic_quantize(TensorId from, TensorId steps, TensorId scale, TensorId zero_point) {
   return std::make_unique<DynamicQuantize>(from, steps, scale, zero_point);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/quantised/few_bits.h"
+#include "operations/quantized/few_bits.h"
 
 #include <algorithm>
 #include <cmath>

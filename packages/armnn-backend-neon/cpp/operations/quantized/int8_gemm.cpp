@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of matrices of bytes: packed weights, kernels for small ones, and sums that stay integers. */
-#include "operations/quantised/int8_gemm.h"
+#include "operations/quantized/int8_gemm.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,8 +10,8 @@
 #include "costs/costs.h"
 #include "operations/convolution/indirection.h"
 #include "operations/gemm/gemm.h"
-#include "operations/quantised/quantised.h"
-#include "operations/quantised/widened_rows.h"
+#include "operations/quantized/quantized.h"
+#include "operations/quantized/widened_rows.h"
 
 namespace cpuacc {
 
@@ -543,7 +543,7 @@ class Int8TilesOfTask {
   int16_t *room_;
   size_t panel_bytes_;
   Int8GemmTile tile_{};
-  DequantisedAccumulators real_{};
+  DequantizedAccumulators real_{};
   int32_t row_sums_[kMostTiles * kMostRows];
 };
 
@@ -679,7 +679,7 @@ class IntegerGemm final : public Operation {
     TensorId &bias = inputs[is_real_ ? kShift : kWhole];
     if (bias == kNone) slots.bias = &bias;
     slots.columns = layout_.columns;
-    if (!is_real_) slots.dequantises = &is_real_;
+    if (!is_real_) slots.dequantizes = &is_real_;
     if (is_real_ && bias == kNone && inputs[kScale] == kNone) slots.scale = &inputs[kScale];
     return slots;
   }
@@ -730,7 +730,7 @@ class IntegerGemm final : public Operation {
       image_.widen(frame, frame.in<uint8_t>(inputs[0]), params.left_is_signed, params.left_zero_point, image);
     }
     const float *scale = frame.in<float>(inputs[kScale]);
-    const DequantisedAccumulators real{frame.in<int32_t>(inputs[kWhole]), scale == nullptr ? 1.0f : *scale,
+    const DequantizedAccumulators real{frame.in<int32_t>(inputs[kWhole]), scale == nullptr ? 1.0f : *scale,
                                        frame.in<float>(inputs[kShift])};
     const Int8GemmTask gemm{layout_, params, packed, folded, nullptr, seeks_small_, frame.out<std::byte>(outputs[0]),
                             layout_.columns, {}, is_real_ ? &real : nullptr};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requantisation of int8 operations, and what they apply to the bytes they stored. */
+/* Requantization of int8 operations, and what they apply to the bytes they stored. */
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on bytes: convolutions, pooling, exact gemm, functions, and quantisation while running. */
+/* Operations on bytes: convolutions, pooling, exact gemm, functions, and quantization while running. */
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 #include "operations/depthwise/depthwise.h"
 #include "operations/gemm/gemm.h"
 #include "operations/pointwise/binary.h"
-#include "operations/quantised/int8_epilogue.h"
-#include "operations/quantised/int8_gemm.h"
+#include "operations/quantized/int8_epilogue.h"
+#include "operations/quantized/int8_gemm.h"
 #include "operations/windows.h"
 
 namespace cpuacc {
@@ -65,6 +65,6 @@ ByteSteps steps_of_bytes(float least, float largest);
 /* The extremes of the finite numbers; the others do not widen the steps. */
 Extremes finite_extremes(const Kernels &kernels, const float *x, int64_t n);
 
-OperationPtr dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point);
+OperationPtr dynamic_quantize(TensorId from, TensorId steps, TensorId scale, TensorId zero_point);
 
 }  // namespace cpuacc

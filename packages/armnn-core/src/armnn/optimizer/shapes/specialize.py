@@ -256,7 +256,7 @@ def value_inputs(network: Network) -> dict[str, int]:
     return {layer.name: found[layer.name] for layer in network.inputs if layer.name in found}
 
 
-def specialise(
+def specialize(
     network: Network,
     shapes: Mapping[str, Shape | None],
     values: Mapping[str, NDArray[Any]],
@@ -299,14 +299,14 @@ def specialise(
         if _resolve_branch(copy, layer, dead):
             continue
         if layer.type not in ("Input", "Output", "Constant"):
-            _specialise_layer(copy, layer, evaluate, trace)
+            _specialize_layer(copy, layer, evaluate, trace)
             pending.extendleft(reversed(_resolve_deferred(copy, layer)))
     copy.remove_unused()
     return copy
 
 
 def is_special(network: Network, shapes: Mapping[str, Shape | None]) -> bool:
-    """Return whether specialising a network would change nothing.
+    """Return whether specializing a network would change nothing.
 
     That is so where all shapes were known before it was rewritten. It is looked at layer by layer,
     as copying and inferring take longer than all passes.
@@ -338,7 +338,7 @@ def _is_special(layer: Layer, shapes: Mapping[str, Shape | None]) -> bool:
     return layer.is_inferred or layer.infer_output_infos() == layer.output_infos
 
 
-def _specialise_layer(
+def _specialize_layer(
     network: Network, layer: Layer, evaluate: Evaluate, trace: Trace | None
 ) -> None:
     fill_descriptor(network, layer)
@@ -441,10 +441,10 @@ SMALLEST_SHARED = 1024
 
 
 class SharedConstants:
-    """The constants of a network's specialisations, while one holds them.
+    """The constants of a network's specializations, while one holds them.
 
     Weights that the network itself holds are shared as they are. What is made of them for a
-    specialisation (another layout, a batch normalisation folded in) is compared by content.
+    specialization (another layout, a batch normalization folded in) is compared by content.
     """
 
     def __init__(self) -> None:

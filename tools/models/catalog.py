@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The catalogue of public models, read from models.toml."""
+"""The catalog of public models, read from models.toml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-CATALOGUE = Path(__file__).with_name("models.toml")
+CATALOG = Path(__file__).with_name("models.toml")
 
 ANY_INPUT = "*"
 """The name of every input without an entry of its own."""
@@ -22,13 +22,13 @@ class Package:
     Attributes:
         name: Its name.
         version: Its exact version.
-        licence: That of the models in it.
+        license: That of the models in it.
         python: The version of Python that its wheel is for; None if for all.
     """
 
     name: str
     version: str
-    licence: str
+    license: str
     python: str | None = None
 
 
@@ -51,7 +51,7 @@ class Feed:
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A model of the catalogue.
+    """A model of the catalog.
 
     Attributes:
         name: What the project calls it.
@@ -63,7 +63,7 @@ class Model:
         source: The model that it is made of; empty if that is a file in a wheel.
         oracle: The recipe that makes of it what the oracle can run; empty if it can run it.
         refused: Whether it is known that the parser refuses it.
-        quantized: Whether it computes with quantised integers.
+        quantized: Whether it computes with quantized integers.
         inputs: What its inputs are given, by name.
     """
 
@@ -89,7 +89,7 @@ class Model:
         return self.inputs.get(name) or self.inputs.get(ANY_INPUT) or Feed()
 
 
-def read_catalogue(path: Path = CATALOGUE) -> dict[str, Model]:
+def read_catalog(path: Path = CATALOG) -> dict[str, Model]:
     """Return the models by name, in file order.
 
     Raises:
