@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from benchmarks.models.runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
 from tools import ROOT
@@ -63,6 +63,48 @@ MODELS = """\
 Milliseconds of CpuAcc with one thread, its ratio with one thread, and its ratio with two. The
 records have the times of each runtime.
 """
+
+OTHERS = """\
+## Other benchmarks
+
+`./nox -s speed -- --cpu "AMD EPYC (Zen 5)"` measures this page anew; with names of models it prints
+their times and writes nothing. `armnn bench MODEL --against onnxruntime` does the same for a model
+of yours. The others are modules, each with `--help`. What is compared runs in turns (A B A B), so
+that a busy machine slows both sides.
+
+| module | measures |
+|---|---|
+"""
+
+BENCHMARKS: Final = {
+    "benchmarks.models.load_times": (
+        "import, load and first run in fresh processes, cold and cached, beside onnxruntime, "
+        "LiteRT and OpenVINO ([figures](loading.md#measured))"
+    ),
+    "benchmarks.models.new_shapes": (
+        "the first run of new input shapes beside later ones and onnxruntime, and the memory "
+        "of 12 batch sizes ([figures](loading.md#measured))"
+    ),
+    "benchmarks.generation.decode": (
+        "a prompt and the tokens after it beside onnxruntime-genai, and the share of the "
+        "bandwidth of memory ([figures](text-generation.md#speed))"
+    ),
+    "benchmarks.gpu.measure": (
+        "GpuAcc on an OpenCL device beside CpuAcc, CLBlast and tinygrad "
+        "([figures](gpu.md#measured-on)); `./nox -s gpu_speed`"
+    ),
+    "benchmarks.overhead.bound_call": ("models of microseconds: `bind` and `run` beside LiteRT"),
+    "benchmarks.overhead.bound_step": (
+        "what a step of a backend in C costs beside the backend: two inputs, one output, an "
+        "execute that does nothing"
+    ),
+    "benchmarks.overhead.isolation": (
+        "a call of one layer, in process and isolated ([figures](isolation.md#what-it-costs))"
+    ),
+    "benchmarks.serving.load": (
+        "the serving recipe beside other servers, over HTTP ([figures](serving.md))"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -128,6 +170,7 @@ def page(records: Sequence[Record]) -> str:
         [INTRODUCTION, *_overview(records)],
         [METHOD, *_machines(records)],
         [MODELS, *_models(records)],
+        [OTHERS + "\n".join(f"| `{name}` | {what} |" for name, what in BENCHMARKS.items())],
     )
     return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
