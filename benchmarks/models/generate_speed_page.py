@@ -109,7 +109,7 @@ BENCHMARKS: Final = {
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured on one CPU.
+    """The measurements of one CPU.
 
     Attributes:
         about: The CPU's name, versions and dates.

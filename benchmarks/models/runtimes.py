@@ -195,10 +195,10 @@ LOADERS: dict[str, Loader] = {
 """By the name in the tables."""
 
 GPU_LOADERS: dict[str, Loader] = {"GpuAcc": load_gpuacc, "tinygrad": load_tinygrad}
-"""Those on a GPU, which other benchmarks leave out."""
+"""The runtimes on a GPU, which other benchmarks leave out."""
 
 CACHING = (OURS, "onnxruntime", "OpenVINO")
-"""Those that can keep something from load to load."""
+"""The runtimes that can keep something from load to load."""
 
 MODULES = {
     OURS: "armnn_backend_neon.backend",
@@ -206,7 +206,7 @@ MODULES = {
     "onnxruntime": "onnxruntime",
     "LiteRT": "ai_edge_litert.interpreter",
 }
-"""What importing a runtime means; of all others it is openvino."""
+"""The module that is imported for a runtime; openvino for those not listed."""
 
 
 def runtimes_for(path: Path) -> list[str]:

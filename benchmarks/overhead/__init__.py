@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What the runtime costs besides the layers."""
+"""Benchmarks of the time that the runtime takes besides the layers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the serving recipe adds, and its throughput.
+"""A benchmark of the serving recipe: the latency that it adds, and its throughput.
 
     python -m benchmarks.serving.load MODEL [--seconds 0.5] [--json]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What Arm NN did with a file.
+    """The outcome of a file in Arm NN.
 
     Attributes:
         failure: Why it could not run it, "" if it could.

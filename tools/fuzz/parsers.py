@@ -47,7 +47,7 @@ MUTANTS_PER_WORKER = 1000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         number: The mutant.

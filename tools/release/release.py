@@ -34,7 +34,7 @@ RECORDED = {
     API: "packages/armnn-backend-api/src/armnn_backend_api/layouts/{api}.json",
     CORE: "packages/armnn-core/contract/python-{api}.json",
 }
-"""What a distribution promises for good: the file says ``"released": true`` from its release on."""
+"""The files that a distribution keeps for good; ``"released": true`` from the release on."""
 
 
 def main() -> int:

@@ -33,10 +33,10 @@ DIST = ROOT / "dist"
 FOLDER = DIST / "wheelhouse"
 PACKAGES = ROOT / "packages"
 ARM_WHEEL = PACKAGES / "armnn-backend-neon/tools/build_arm_wheel.py"
-"""What builds the one wheel that is for one machine, for another."""
+"""The script that builds the one wheel which depends on the machine, for another machine."""
 
 EXTRAS = ("cpu", "dynamic", "image")
-"""What the requirements are for: all that the core can ask for, but a test runner."""
+"""The extras whose requirements are collected: all of the core but that of the test runner."""
 
 
 def fill(

@@ -59,7 +59,7 @@ class _Segment(NamedTuple):
 
 
 class Dynamic(NamedTuple):
-    """What the dynamic linker reads of a library.
+    """The entries of a library that the dynamic linker reads.
 
     Attributes:
         needed: The libraries that are mapped with it, by name.

@@ -47,7 +47,7 @@ __all__ = [
 
 
 class LinkError(Exception):
-    """What is mapped with a file cannot be told, or is not trusted.
+    """The libraries that are mapped with a file cannot be found out, or are not trusted.
 
     Attributes:
         reason: The rest of a sentence.
@@ -60,7 +60,7 @@ class LinkError(Exception):
 
 
 class Link(NamedTuple):
-    """What the dynamic linker finds for a name, if nothing in the process has that name.
+    """The library of a name that the dynamic linker finds, if nothing in the process has that name.
 
     Attributes:
         name: By which a file, or a library that is mapped with it, is linked.

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 VALID_ID: Final = re.compile(r"[A-Za-z0-9]+")
-"""What the whole id of a backend matches."""
+"""The pattern that the whole id of a backend matches."""
 
 UNDEFINED_ID: Final = "Unknown"
 """Arm NN's word for "no backend"; none may be called like that."""
@@ -39,7 +39,7 @@ DEVICE_MEMORY: Final = "armnn.device/1"
 """The extension of a backend by which tensors stay in memory that the host cannot reach."""
 
 PLACED_DEVICE_MEMORY: Final = "armnn.device/2"
-"""The same with several tensors in one buffer, several devices, and copies that can be stopped."""
+"""Device memory with several tensors in a buffer, several devices, copies that can be stopped."""
 
 STREAMS: Final = "armnn.stream/1"
 """The extension of a backend by which work is enqueued, with events at its borders."""

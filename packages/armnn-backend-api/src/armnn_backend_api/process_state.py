@@ -20,7 +20,7 @@ from armnn_backend_api.floating_point import floating_point_environment
 __all__ = ["KINDS", "ProcessState", "disturbed_by", "kind_of"]
 
 KINDS: Final = ("descriptors", "environment", "signals", "threads")
-"""What a backend may say, as the capability Disturbs, that its driver disturbs."""
+"""The words by which the capability Disturbs says what a driver changes in the process."""
 
 _STREAMS: Final = ("stdin", "stdout", "stderr")
 _LC_ALL: Final = 6

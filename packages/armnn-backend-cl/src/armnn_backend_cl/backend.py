@@ -62,7 +62,7 @@ class GpuAccBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What the backend can do, and the device and its driver, once one is open."""
+        """The capabilities of the backend, and the device and its driver, once one is open."""
         chosen = self._chosen
         opened = {} if chosen is None else chosen.facts
         return {

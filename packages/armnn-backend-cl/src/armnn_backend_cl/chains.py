@@ -33,7 +33,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What a layer does to elements.
+    """The operation of a layer on elements.
 
     Attributes:
         expression: The result, made of ``x``, ``y`` and ``z``, elements of the operands, and of
@@ -55,7 +55,7 @@ FUNCTIONS: Final[dict[str, Callable[[Layer], Function]]] = {}
 """Layers that are functions of elements, by the name of the layer type."""
 
 Places: TypeAlias = "Mapping[Value, Argument]"
-"""What a kernel gets for the values that its layers read."""
+"""The arguments of a kernel for the values that its layers read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class Device:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What `armnn doctor` and records of execution show."""
+        """The facts that `armnn doctor` and records of execution show."""
         platform = self.device.platform
         return {
             "Platform": f"{platform.name.strip()}, {platform.version.strip()}",

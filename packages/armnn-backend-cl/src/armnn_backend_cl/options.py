@@ -38,7 +38,7 @@ _NOT_HERE_EITHER: Final = {"TuningFile": "TuningLevel", "MLGOTuningFilePath": "T
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """What a runtime may say.
+    """The options of a runtime.
 
     Attributes:
         device: An index, "gpu", "cpu", "accelerator" or a part of a name; "" is the first one.
@@ -50,7 +50,7 @@ class RuntimeOptions:
 
 
 class GpuAccModel(ModelContext):
-    """What GpuAcc knows about a network.
+    """GpuAcc's context of a network.
 
     Attributes:
         has_fast_math: Whether the driver's compiler may round otherwise than IEEE 754.

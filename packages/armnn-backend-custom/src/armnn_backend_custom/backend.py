@@ -43,7 +43,7 @@ class CustomBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What Custom can do, by Arm NN's names."""
+        """The capabilities of Custom, by Arm NN's names."""
         return {
             "NonConstWeights": False,
             "AsyncExecution": False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Custom compiles an addition into (Arm NN's tutorial: ``CustomPreCompiledObject``)."""
+"""An addition that Custom compiled (Arm NN's tutorial: ``CustomPreCompiledObject``)."""
 
 from __future__ import annotations
 

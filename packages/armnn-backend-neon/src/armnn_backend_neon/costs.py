@@ -40,7 +40,7 @@ OPTIONAL: Final = frozenset({"tile_register_product"})
 _ROUNDS = 4
 _NOISE = 0.03
 _TOGETHER = 2.0
-"""What an error that kernels of a layer do not share counts: it is what misleads a choice."""
+"""The weight of an error that kernels of a layer do not share, which misleads a choice."""
 _DIGITS = 3
 _SMALL = 1e-9
 

@@ -28,11 +28,11 @@ CHOSEN: Final = ""
 """Names no kernel: the costs choose."""
 
 _POINTS: Final = (6, 8)
-"""What the filters of Winograd along one axis transform at a time."""
+"""The points that filters of Winograd along one axis transform at a time."""
 
 _MOST_BLOCK_COLUMNS: Final = 32
 _OTHERS: Final = np.ones(2 * 1024 * 1024, np.float32)
-"""What fills the second cache between the runs.
+"""The memory that fills the second cache between the runs.
 
 Zeros would all be one page of memory. Twice a cache of 1 MB leaves weights in it, eight times does
 not (Zen 5).

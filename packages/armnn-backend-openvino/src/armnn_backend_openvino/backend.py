@@ -49,7 +49,7 @@ from armnn_parser_onnx.export import (
 )
 
 _TYPES = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN)
-"""What OpenVINO's CPU device computes in as it is: 64-bit types become 32-bit ones there."""
+"""The types that OpenVINO's CPU device computes in; 64-bit types become 32-bit ones there."""
 
 _THROUGH_FLOAT = ("Activation", "BatchMatMul", "Comparison", "Division", "Mean", "Reduce")
 """Layers of integers that OpenVINO computes in Float32, found by `armnn compare`."""

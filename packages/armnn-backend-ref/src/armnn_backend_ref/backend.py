@@ -215,7 +215,7 @@ class RefBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What CpuRef can do, by Arm NN's names."""
+        """The capabilities of CpuRef, by Arm NN's names."""
         return {
             "NonConstWeights": True,
             "AsyncExecution": self.extension(ASYNC_EXECUTION) is not None,

@@ -35,7 +35,7 @@ SHARED = (
     "something that a call writes belongs to the program or is static, such as scratch memory or a "
     "table; it must belong to the context"
 )
-"""What is wrong if calls in several contexts disturb each other."""
+"""The finding if calls in several contexts disturb each other."""
 
 GARBAGE = 0xA5
 """The bytes of and around outputs before a run, so that unwritten elements are seen."""

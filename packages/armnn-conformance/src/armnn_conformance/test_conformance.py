@@ -28,7 +28,7 @@ from armnn_conformance.session import AnyChecks, checks_of, required
 from armnn_conformance.subject import Subject
 
 CLAIMED = "claimed"
-"""What ``--armnn-layers`` takes for the layers that the backend claims."""
+"""The word of ``--armnn-layers`` for the layers that the backend claims."""
 
 _ASKED: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
 
     class _Loaded(Protocol):
-        """What a load makes."""
+        """The object that a load makes."""
 
         load_times: Mapping[str, float]
 
     class _Sink(Protocol):
-        """What records phases: an ``armnn.backends.ProfilingSink``."""
+        """The sink of phases: an ``armnn.backends.ProfilingSink``."""
 
         def event(self, name: str, start_ns: int, end_ns: int, *, category: str) -> None: ...
 
@@ -54,7 +54,7 @@ FIRST_RUN: Final = "first run"
 """The first run without the stages in it, which open shapes bring there."""
 
 REST: Final = "rest"
-"""What belongs to no stage, such as planning memory."""
+"""The time that belongs to no stage, such as planning memory."""
 
 TOTAL: Final = "total"
 

@@ -143,7 +143,7 @@ _UNKNOWN: Final = {
     15: "float6_e2m3fn",
     16: "float6_e3m2fn",
 }
-"""What DLPack calls the codes of types that there is no data type for."""
+"""DLPack's names of the type codes that there is no data type for."""
 
 _DEVICES: Final = {
     1: "cpu",
@@ -223,7 +223,7 @@ class _Borrowed:
 
 
 class _Memory:
-    """What a NumPy array on a buffer's memory refers to."""
+    """The owner of the memory of a NumPy array on a buffer."""
 
     __slots__ = ("__array_interface__", "_owner")
 

@@ -65,8 +65,8 @@ BUILD_COMMANDS: Final = (
     "pip install -r WHEELHOUSE/requirements.txt pytest hatchling editables",
     f'pip install {_FROM_WHEELHOUSE} --no-build-isolation -e ".[test]"',
 )
-"""What installs a backend from its sources: others' packages come first, as only they are in an
-index. For an isolated build pip would look there, too."""
+"""The commands that install a backend from its sources. Others' packages come first, as only they
+are in an index. For an isolated build pip would look there, too."""
 
 COMPANIONS: Final = ("armnn-compat", "armnn-conformance", "armnn-generate")
 """The stand-ins for other run times, the conformance kit, and text generation."""

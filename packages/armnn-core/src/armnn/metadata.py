@@ -127,7 +127,7 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What one pass over the installed distributions found.
+    """The result of one pass over the installed distributions.
 
     Attributes:
         entries: In the order of the normalized distribution names, then of the entries' names.

@@ -97,7 +97,7 @@ class ArmnnEnum(IntEnum):
 
 
 DataTypeLike: TypeAlias = "DataType | str | int | type[Any] | np.dtype[Any]"
-"""What :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""
+"""The types that :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""
 
 
 class DataType(ArmnnEnum):
@@ -303,7 +303,7 @@ class ArgMinMaxFunction(ArmnnEnum):
 
 
 class ComparisonOperation(ArmnnEnum):
-    """What a Comparison layer asks of each pair."""
+    """The relation that a Comparison layer tests for each pair."""
 
     EQUAL = 0, "Equal"
     GREATER = 1, "Greater"
@@ -338,7 +338,7 @@ def _spatial_axes(layout: str) -> tuple[int, ...]:
 
 
 class LogicalBinaryOperation(ArmnnEnum):
-    """What a LogicalBinary layer computes."""
+    """The function of a LogicalBinary layer."""
 
     LOGICAL_AND = 0, "LogicalAnd"
     LOGICAL_OR = 1, "LogicalOr"
@@ -346,7 +346,7 @@ class LogicalBinaryOperation(ArmnnEnum):
 
 
 class UnaryOperation(ArmnnEnum):
-    """What an ElementwiseUnary layer computes."""
+    """The function of an ElementwiseUnary layer."""
 
     ABS = 0, "Abs"
     EXP = 1, "Exp"
@@ -375,7 +375,7 @@ class UnaryOperation(ArmnnEnum):
 
 
 class BinaryOperation(ArmnnEnum):
-    """What an ElementwiseBinary layer computes."""
+    """The function of an ElementwiseBinary layer."""
 
     ADD = 0, "Add"
     DIV = 1, "Div"
@@ -447,7 +447,7 @@ class PaddingMethod(ArmnnEnum):
 
 
 class PaddingMode(ArmnnEnum):
-    """What a Pad layer writes outside of its input."""
+    """The values that a Pad layer writes outside of its input."""
 
     CONSTANT = 0, "Constant"
     REFLECT = 1, "Reflect"
@@ -476,7 +476,7 @@ class OutputShapeRounding(ArmnnEnum):
 
 
 class FusedKernelType(ArmnnEnum):
-    """What a Fused layer computes."""
+    """The function of a Fused layer."""
 
     ADD_MUL_ADD = 0, "AddMulAdd"
 

@@ -57,7 +57,7 @@ class NoteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a backend says about itself in ``.note.armnn``.
+    """A backend's description of itself in ``.note.armnn``.
 
     Attributes:
         id: Its id; empty if the note does not say.

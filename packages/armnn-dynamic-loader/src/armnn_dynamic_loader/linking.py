@@ -23,7 +23,7 @@ from armnn_backend_api.linker import system_folders
 
 @dataclass(slots=True)
 class Linked:
-    """What the dynamic loader would find.
+    """The libraries that the dynamic loader would find.
 
     Attributes:
         missing: Libraries that are nowhere, by name.
@@ -36,7 +36,7 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """What matters of a library.
+    """The facts of a library that matter.
 
     Attributes:
         machine: Processor and word size.

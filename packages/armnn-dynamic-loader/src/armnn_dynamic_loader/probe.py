@@ -34,7 +34,7 @@ from armnn_dynamic_loader.child import LARGEST_MEMORY, LARGEST_OUTPUT
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Refusal):
-    """What came of trying a file out.
+    """The outcome of trying a file out.
 
     The stage is the step that went wrong, the reason says why the file must not be loaded.
 
@@ -55,7 +55,7 @@ class Outcome(Refusal):
 
 
 FUNCTION: Final = "armnn_dynamic_loader.child.probing:main"
-"""What the child runs, with :func:`search_path` as its import path."""
+"""The program of the child, with :func:`search_path` as its import path."""
 
 _DOING: Final = {
     "dlopen": "while it was loaded",

@@ -36,7 +36,7 @@ ENVELOPE: Final[dict[str, Any]] = {
     "graph_fingerprint": "0" * 64,
     "options": [],
 }
-"""What a host says of a serialized program; the child fills in what it learns."""
+"""A host's envelope of a serialized program; the child fills in the facts that it learns."""
 
 _ODD_WIDTHS: Final = (3, 11)
 _ODD_SIZES: Final = (1, 3, 17, 33)

@@ -81,7 +81,7 @@ SCHEMA: Final = document(
 """The JSON Schema of what ``--json`` prints."""
 
 _BANDWIDTH_BYTES: Final = 1 << 28
-"""What is read to measure the bandwidth of memory: more than caches hold."""
+"""The bytes that are read to measure the bandwidth of memory: more than caches hold."""
 
 
 def add_parser(

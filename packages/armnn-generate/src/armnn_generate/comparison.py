@@ -45,7 +45,7 @@ class Parting:
 
 @dataclass(frozen=True, slots=True)
 class TextComparison:
-    """What the comparison of a text found.
+    """The result of the comparison of a text.
 
     Attributes:
         model: The ONNX file of the folder.

@@ -51,7 +51,7 @@ _OTHER_PARTS: Final = ("encoder", "embedding", "speech", "vision")
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """What a folder says about its model.
+    """The description of a model in its folder.
 
     Attributes:
         path: The folder.

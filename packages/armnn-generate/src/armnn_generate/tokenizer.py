@@ -12,7 +12,7 @@ import tokenizers
 from armnn.errors import InvalidArgumentError, ModelFileError
 
 _UNFINISHED: Final = "\ufffd"
-"""What decoders write in the place of a character of which bytes are missing."""
+"""The character that decoders write where bytes of one are missing."""
 
 _CONTEXT: Final = 8
 """How many tokens before a text are decoded with it: a first word may begin with a space then."""

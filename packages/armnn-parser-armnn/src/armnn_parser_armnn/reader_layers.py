@@ -142,7 +142,7 @@ class StoredOperation:
 
 
 Converter: TypeAlias = Callable[["StoredOperation", "Sequence[TensorInfo]"], "Sequence[Value]"]
-"""What adds a layer: from the layer and the infos of its outputs to its outputs."""
+"""A function that adds a layer: from the layer and the infos of its outputs to its outputs."""
 
 
 # -- weights of depthwise convolutions: [M,I,KH,KW] before, [1,KH,KW,I*M] in the layer table -----
@@ -405,4 +405,4 @@ CONVERTERS: Final[dict[str, Converter]] = {
     "TransposeConvolution2d": _weighted,
     **dict.fromkeys(MEMBERS_OF, _recurrent),
 }
-"""What adds the layers of each type, where :func:`default_conversion` does not."""
+"""The functions that add the layers of each type, where :func:`default_conversion` does not."""

@@ -19,7 +19,7 @@ _PORTS: Final = ("Input", "Output")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What stands in an input slot.
+    """The content of an input slot.
 
     Attributes:
         layer: The index of the layer that makes it.
@@ -56,7 +56,7 @@ class StoredLayer:
 
     @property
     def title(self) -> str:
-        """What messages and layers without a name are called by."""
+        """The name in messages, and of layers without one."""
         return self.name or f"{self.kind}_{self.index}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is to be written of one layer, and of those that are not written field by field."""
+"""Plans of what is written of a layer, and those of layers that are not written field by field."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ _OLDER_BINARY: Final = {
 """The layers of Arm NN 20.08 that compute what ElementwiseBinary does."""
 
 _OLDER_UNARY: Final = {UnaryOperation.ABS: "Abs", UnaryOperation.RSQRT: "Rsqrt"}
-"""The same for ElementwiseUnary, which Arm NN 20.08 writes and cannot read."""
+"""The types for ElementwiseUnary, which Arm NN 20.08 writes and cannot read."""
 
 
 def _activation(plan: Plan) -> None:
@@ -460,4 +460,4 @@ PLANNERS: Final[dict[str, Callable[[Plan], None]]] = {
     **dict.fromkeys(MEMBERS_OF, _recurrent),
     **dict.fromkeys((*_OLDER_BINARY.values(), "Comparison", "Prelu"), _same_rank),
 }
-"""What changes the plan of a layer before it is written."""
+"""The functions that change the plan of a layer before it is written."""

@@ -29,7 +29,7 @@ from armnn_parser_onnx.sequences import SEQUENCE_OPERATORS, Tensors, sequence_of
 from armnn_parser_onnx.tensors import ExternalData
 
 Captured: TypeAlias = "Value | Tensors"
-"""What a body reads from around it: a value, or a sequence."""
+"""The types that a body reads from around it: a value, or a sequence."""
 
 MOST_ITERATIONS = 4096
 """How often the body of one Loop or Scan is converted."""

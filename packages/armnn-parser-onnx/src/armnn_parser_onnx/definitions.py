@@ -320,7 +320,7 @@ _PARAMETERS = {
     "Clip": ("min", "max"),
     "HardSigmoid": ("alpha", "beta"),
 }
-"""What the parameters of a fused activation are."""
+"""The parameters of a fused activation."""
 
 DEFINITIONS: dict[tuple[str, str], _Definition] = {
     ("", "QLinearConv"): _q_linear_conv,

@@ -23,7 +23,7 @@ from armnn_parser_onnx.model_file import ModelFile, default_opset, read_model
 from armnn_parser_onnx.tensors import checked_count, data_type_of, onnx_type_name
 
 _ANONYMOUS = "?"
-"""What some exporters call every dimension that they do not know."""
+"""The name that some exporters give every dimension that they do not know."""
 
 
 def parse(

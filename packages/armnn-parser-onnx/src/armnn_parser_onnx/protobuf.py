@@ -31,7 +31,7 @@ class MalformedError(Exception):
 
 
 VARINT, EIGHT_BYTES, LENGTH, START_GROUP, END_GROUP, FOUR_BYTES = range(6)
-"""What follows a tag, by its lowest three bits."""
+"""The wire type: the kind of value that follows a tag, by its lowest three bits."""
 
 _MOST_DEPTH: Final = 100
 """How deep messages and groups are nested at most."""
@@ -569,7 +569,7 @@ def _signed32(value: int) -> int:
 
 
 _PLAIN: Final = (_signed64, _signed32)
-"""What makes no other number of a number of few bits."""
+"""The casts that leave a number of few bits as it is."""
 
 
 def _all_signed64(data: bytes) -> list[int]:

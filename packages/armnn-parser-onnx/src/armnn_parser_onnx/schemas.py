@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each operator takes and makes: ONNX's standard, and onnxruntime's domain com.microsoft.
+"""Signatures of the operators: ONNX's standard, and onnxruntime's domain com.microsoft.
 
 The standard's operators are generated data in the folder ``standard``: ``operators.txt`` has a line
 per operator and version, ``functions.onnx`` the operators that are defined by others. Both are

@@ -28,7 +28,7 @@ _MAPPED = 1 << 16
 """Bytes of a tensor from which on its file is mapped."""
 
 _ALIGNMENT = 16
-"""What divides the address of mapped data, as that of data that is read."""
+"""The number that divides the address of mapped data, as that of data that is read."""
 
 
 class ExternalData:

@@ -14,7 +14,7 @@ from typing import Final
 from armnn.errors import InvalidArgumentError
 
 modules_run: Final[list[str]] = []
-"""Those that were run, in order; a child process that reads a model gets and runs them, too."""
+"""The modules that were run, in order; a child process that reads a model runs them, too."""
 
 
 def run_modules(modules: Iterable[str]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a child process may use, and how it ended."""
+"""The limits of a child process, and how it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ signal, or its guard process was killed.
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a child process may use.
+    """The limits of a child process.
 
     Attributes:
         seconds: From its start to its end; None for a worker, which the host ends.

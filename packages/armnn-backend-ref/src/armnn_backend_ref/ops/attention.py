@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What transformers are made of: Attention, CachedAttention and RotaryEmbedding."""
+"""The layers of transformers: Attention, CachedAttention and RotaryEmbedding."""
 
 from __future__ import annotations
 

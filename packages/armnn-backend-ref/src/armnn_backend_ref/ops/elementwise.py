@@ -240,7 +240,7 @@ _OF_INTEGERS = (
     UnaryOperation.SIGN,
     UnaryOperation.BITWISE_NOT,
 )
-"""What makes an integer of an integer."""
+"""The functions that make an integer of an integer."""
 
 _COMPARISONS: dict[ComparisonOperation, Callable[[Array, Array], Array]] = {
     ComparisonOperation.EQUAL: np.equal,

@@ -41,7 +41,7 @@ BIASES = {
 """The bias of each gate."""
 
 _LAYER_NORM_EPSILON = 1e-8
-"""What Arm NN and TensorFlow Lite take for a variance of zero."""
+"""The variance that Arm NN and TensorFlow Lite take in the place of zero."""
 
 
 def same(x: Array) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The same elements in another order, shape or number."""
+"""Layers that give the same elements in another order, shape or number."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _ARMNN = "armnnDelegate"
 
 @dataclass(frozen=True, slots=True)
 class Delegate:
-    """What ``load_delegate`` returns.
+    """The delegate that ``load_delegate`` returns.
 
     Attributes:
         library: The name that was asked for.

@@ -229,7 +229,7 @@ class OrtSyncStream(metaclass=_Refused):
 
 
 class SessionIOBinding(metaclass=_Refused):
-    """What is inside of an ``IOBinding``."""
+    """The inner object of an ``IOBinding``."""
 
 
 class SparseTensor(metaclass=_Refused):

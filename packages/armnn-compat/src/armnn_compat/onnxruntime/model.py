@@ -27,10 +27,10 @@ from armnn_parser_onnx.description import (
 )
 
 NO_VERSION = 2**63 - 1
-"""What onnxruntime gives as the version of a model that has none."""
+"""The version that onnxruntime gives for a model that has none."""
 
 _OWN_FORMAT = b"ORTM"
-"""What stands at the fifth byte of ``.ort`` files."""
+"""The bytes of ``.ort`` files from the fifth on."""
 
 _OVERRIDABLE_SINCE = 4
 """The version of the format before which every initializer had to be an input, too."""
@@ -53,7 +53,7 @@ class NodeArg:
 
 @dataclass(frozen=True, slots=True)
 class ModelMetadata:
-    """What the file says about itself."""
+    """The metadata of the file."""
 
     producer_name: str = ""
     graph_name: str = ""
@@ -81,7 +81,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a model declares.
+    """The declarations of a model.
 
     Attributes:
         inputs: Its inputs without those that have an initializer.

@@ -288,7 +288,7 @@ class OrtAllocatorType(IntEnum):
 
 
 class OrtMemType(IntEnum):
-    """What memory is for."""
+    """The purpose of memory."""
 
     CPU_INPUT = -2
     CPU_OUTPUT = -1
@@ -346,7 +346,7 @@ class OrtExecutionProviderDevicePolicy(IntEnum):
 
 
 class OrtCompileApiFlags(IntEnum):
-    """What compiling ahead of time would refuse."""
+    """The options that compiling ahead of time would refuse."""
 
     NONE = 0
     ERROR_IF_NO_NODES_COMPILED = 1

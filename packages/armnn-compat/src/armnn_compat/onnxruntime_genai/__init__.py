@@ -65,7 +65,7 @@ _ONE_VALUE: Final = {
 
 
 class GenaiError(ArmnnError, RuntimeError):
-    """What onnxruntime-genai raises as RuntimeError."""
+    """The error that onnxruntime-genai raises as RuntimeError."""
 
 
 def _raising(function: Callable[_P, _T]) -> Callable[_P, _T]:

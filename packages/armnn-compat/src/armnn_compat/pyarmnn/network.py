@@ -136,7 +136,7 @@ class IConnectableLayer:
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"layer {self._name or self._guid!r} ({self.spec.name})"
 
     def GetName(self) -> str | None:

@@ -19,7 +19,7 @@ class _Parser:
 
     _suffix: str
     _not_there: str
-    """What the message says about a file that is not there."""
+    """The reason of the message about a file that is not there."""
 
     def __init__(self) -> None:
         self._built: Built | None = None

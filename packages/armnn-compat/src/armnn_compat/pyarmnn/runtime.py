@@ -40,7 +40,7 @@ class IProfiler:
 
     @property
     def sink(self) -> Recorder | None:
-        """What a run reports to, None while nothing is recorded."""
+        """The profiler that a run reports to, None while nothing is recorded."""
         return self._recorder if self._recorder.is_recording else None
 
     def EnableProfiling(self, enableProfiling: bool) -> None:
@@ -138,7 +138,7 @@ class ExternalProfilingOptions:
 
 @dataclass
 class CreationOptions:
-    """What a runtime is made with.
+    """The options that a runtime is made with.
 
     Attributes:
         m_GpuAccTunedParameters: Must be None.
@@ -155,7 +155,7 @@ class CreationOptions:
 
 @dataclass(frozen=True)
 class INetworkProperties:
-    """What a network is loaded for.
+    """The properties that a network is loaded with.
 
     Attributes:
         m_AsyncEnabled: Has no effect: any thread may run the network.

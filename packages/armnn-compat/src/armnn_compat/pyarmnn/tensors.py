@@ -16,7 +16,7 @@ from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 
 _UNSET_SCALE = 1.0
-"""What Arm NN answers for a tensor without scales."""
+"""The scale that Arm NN answers for a tensor without scales."""
 
 
 class TensorShape:

@@ -100,8 +100,8 @@ class LayerCase:
 
 
 Output: TypeAlias = TensorInfo | DataType | None
-"""What an output shall be: an info (its shape is not looked at), a data type whose quantization is
-fitted to the expected values, or None for the data type of the case."""
+"""The expected kind of an output: an info (its shape is not looked at), a data type whose
+quantization is fitted to the expected values, or None for the data type of the case."""
 
 
 def case(

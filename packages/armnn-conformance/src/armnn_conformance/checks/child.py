@@ -48,7 +48,7 @@ class CrashError(NonconformityError):
 
 
 class ChecksHere:
-    """The same as :class:`ChecksInChild` in this process, for debuggers."""
+    """The checks of :class:`ChecksInChild` in this process, for debuggers."""
 
     def __init__(self, wish: str) -> None:
         self._checks = Checks(Subject(wish))

@@ -31,7 +31,7 @@ from armnn_conformance.running import (
 from armnn_conformance.subject import Subject
 
 _NEEDS = {NAN: "expects NaN", EXTREME: "is about infinity or the largest numbers"}
-"""What cases with the tag of a capability are about."""
+"""The subject of cases with the tag of a capability."""
 
 
 class CaseResult(StrEnum):
@@ -47,7 +47,7 @@ class CaseResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one case.
+    """The outcome of one case.
 
     Attributes:
         verdict: Passed, failed or not supported.

@@ -37,7 +37,7 @@ _IN_C = (
 THREADS = 4
 _ROUNDS = 8
 _BATCHES = (3, 1)
-"""What an input of another batch has, besides the batch that it was drawn with."""
+"""The batch sizes of inputs besides the one that a graph was drawn with."""
 
 
 def check_graph(subject: Subject, graph: Graph) -> bool:

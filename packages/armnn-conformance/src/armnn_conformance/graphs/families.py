@@ -114,7 +114,7 @@ DATA_TYPES: Final = (
     DataType.BFLOAT16,
     DataType.FLOAT64,
 )
-"""What graphs are drawn of; the first two that a backend claims."""
+"""The layers that graphs are drawn of; the first two that a backend claims."""
 
 _GROWTH_LIMIT: Final = 4000
 """Elements of a value that may be read; larger ones would take long."""

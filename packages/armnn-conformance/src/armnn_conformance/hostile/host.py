@@ -351,7 +351,7 @@ _NO_LAYERS: Final = ("Input", "Output", "Constant")
 
 @dataclass(slots=True)
 class Answer:
-    """What a call answered.
+    """The answer of a call.
 
     Attributes:
         code: An ``armnn_code``.

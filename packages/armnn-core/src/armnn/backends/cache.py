@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """What is different for other shapes; all else stays.
+    """The fields of a program that differ for other shapes; all else stays.
 
     Infos and parameters are the same objects for all shapes. They hold symbolic numbers, whose
     positions in ``numbers`` tell what they are for these shapes.
@@ -130,7 +130,7 @@ class BlobStore(ABC):
 
 
 class Program(ABC):
-    """What a backend compiled: it stands in the place of layers.
+    """A compiled program of a backend, in the place of layers.
 
     It may be in the network's cache, and other shapes may be compiled from it. Without the latter a
     backend is asked about the layers for each set of shapes, as for the first.

@@ -93,7 +93,7 @@ class _Layer(Protocol):
 
 
 About: TypeAlias = "_Layer | str | None"
-"""What a call is about: a layer, a text such as "tensor 'x'", or nothing but the backend."""
+"""The subject of a call: a layer, a text such as "tensor 'x'", or nothing but the backend."""
 
 
 def call(backend_id: str, owner: object, method: str, *arguments: Any, about: About = None) -> Any:
@@ -268,7 +268,7 @@ def _of(about: About) -> str:
 
 
 class Returns(NamedTuple):
-    """What a method of the contract returns.
+    """The return values that a method of the contract may have.
 
     Attributes:
         expected: The words for it.
@@ -416,6 +416,6 @@ RETURNS: Final[Mapping[str, Returns]] = {
     "supports": _SUPPORT,
     "written": _instance("an Event or None", Event, type(None)),
 }
-"""What each method returns; what the others return is ignored."""
+"""The return values of each method; those of methods not listed are ignored."""
 
 _PROPERTIES: Final = frozenset(("capabilities", "handle_factory_preferences", "scratch_bytes"))

@@ -395,7 +395,7 @@ class Substitution:
 
 @dataclass(slots=True, eq=False)
 class OptimizationViews:
-    """What a backend made of a subgraph (Arm NN: ``OptimizationViews``).
+    """A backend's replacements of a subgraph (Arm NN: ``OptimizationViews``).
 
     Every layer of the subgraph is in exactly one of the lists; those in none are untouched.
 
@@ -457,7 +457,7 @@ the run's deadline.
 
 
 class ModelContext:
-    """What a backend knows about one network (Arm NN: ``IBackendModelContext``).
+    """A backend's context of one network (Arm NN: ``IBackendModelContext``).
 
     One per backend and network, made from the model's options before anything else is asked. A
     backend may derive from it to parse its options once.
@@ -570,7 +570,7 @@ class Workload(ABC):
 
 
 class BackendContext:
-    """What a backend keeps for one runtime (Arm NN: ``IBackendContext``).
+    """A backend's context of one runtime (Arm NN: ``IBackendContext``).
 
     Each event is optional.
     """
@@ -647,7 +647,7 @@ class Backend(ABC):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What the backend can do (Arm NN: ``GetCapabilities``).
+        """The capabilities of the backend (Arm NN: ``GetCapabilities``).
 
         By the names of :class:`armnn.backends.Capability`, true or false, and by a vendor's own.
         """

@@ -143,4 +143,4 @@ KINDS: Final[dict[str, type[Any]]] = {
     ASYNC_EXECUTION: AsyncExecution,
     SHARED_MEMORY: SharedMemory,
 }
-"""What ``Backend.extension`` answers for the names that armnn knows."""
+"""The class that ``Backend.extension`` answers for each name that armnn knows."""

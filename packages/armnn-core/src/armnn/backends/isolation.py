@@ -37,8 +37,8 @@ _START_WORKER: Final = (
     'sh -c \'python3 -c "import armnn" 2>/dev/null && exec python3 -m armnn worker; '
     "exec armnn worker'"
 )
-"""What a shell of another machine runs. python3 is asked first: the core alone has no command
-``armnn``. That has an interpreter of its own, for machines whose python3 is another one."""
+"""The command that a shell of another machine runs. python3 is asked first, as the core alone has no
+command ``armnn``, which has an interpreter of its own for machines whose python3 is another one."""
 
 _TARGET: Final = r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*"
 
@@ -61,7 +61,7 @@ class Workers:
 
     @property
     def placed(self) -> Sequence[FoundBackend]:
-        """Those that were named with their place."""
+        """The backends that were named with their place."""
         return tuple(self._placed.values())
 
     def in_place(self, found: FoundBackend) -> FoundBackend:

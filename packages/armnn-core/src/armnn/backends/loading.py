@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known of each backend that was found, and its loading: once, with all checks."""
+"""The entries of the backends that were found, and their loading: once, with all checks."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def default_lock_file() -> Path:
 
 @dataclass(frozen=True, eq=False)
 class Lock:
-    """What a lock file lists.
+    """The content of a lock file.
 
     Attributes:
         path: The lock file.

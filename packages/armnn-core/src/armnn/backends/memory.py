@@ -136,7 +136,7 @@ class HostAllocator(Allocator):
 
 
 class MapAccess(IntEnum):
-    """What the host does with a tensor that it maps; the numbers are those of C."""
+    """The way in which the host uses a tensor that it maps; the numbers are those of C."""
 
     READ = 1
     """It reads."""

@@ -24,13 +24,13 @@ from armnn.backends.memory import Allocator
 _T = TypeVar("_T")
 
 OptionValue: TypeAlias = bool | int | float | str
-"""What an option or a capability may be."""
+"""The types of an option or a capability."""
 
 LONGEST_CALL_SECONDS = 86400.0
-"""What ``isolate_timeout`` may be at most."""
+"""The largest ``isolate_timeout``."""
 
 LEAST_MEMORY = 1 << 27
-"""What ``isolate_memory`` must be at least: an interpreter with NumPy."""
+"""The smallest ``isolate_memory``: an interpreter with NumPy."""
 
 DEFAULT_STRATEGY = "SingleAxisPriorityList"
 """The memory strategy of backends for which none is named."""
@@ -39,13 +39,13 @@ ANY_BACKEND = "*"
 """The key of the strategy of all backends that have none of their own."""
 
 WHOLE_GROUPS = ("dynamic", "auto")
-"""What ``isolate`` may be besides a list of ids."""
+"""The words of ``isolate`` besides a list of ids."""
 
 
 @with_known_names("option {} of a runtime")
 @dataclass(frozen=True, slots=True)
 class CreationOptions:
-    """What a runtime is made with (Arm NN: ``IRuntime::CreationOptions``).
+    """The options that a runtime is made with (Arm NN: ``IRuntime::CreationOptions``).
 
     Attributes:
         dynamic_backends_path: The one directory to scan for dynamic backends; it overrides the
@@ -212,4 +212,4 @@ _OPTIONS: dict[str, Callable[[object, str], object]] = {
     "isolate_memory": _or_none(integer),
     "boards": _commands,
 }
-"""What makes a value of each field of CreationOptions."""
+"""The converter of each field of CreationOptions."""

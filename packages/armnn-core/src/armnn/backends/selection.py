@@ -113,10 +113,10 @@ VARIABLE = "ARMNN_BACKENDS"
 PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 
 BOARD_VARIABLE: Final = "ARMNN_BOARD_"
-"""What the name of a variable begins with that has the command of a board; then comes its name."""
+"""The prefix of variables that have the command of a board, whose name follows."""
 
 PREFIX: Final = "ARMNN_"
-"""What the names of variables begin with that backends read."""
+"""The prefixes of variables that backends read."""
 
 VARIABLES: Final = {
     VARIABLE: "the backends that may be loaded",
@@ -127,7 +127,7 @@ VARIABLES: Final = {
     "XDG_CACHE_HOME": "where verdicts, crashes, probes and blobs of backends are kept",
     "LD_LIBRARY_PATH": "where the dynamic linker finds the libraries of backends",
 }
-"""What each variable of the environment says that armnn itself reads."""
+"""The meaning of each variable of the environment that armnn itself reads."""
 
 LIBRARY_VARIABLES: Final = (
     "BLIS_",
@@ -145,7 +145,7 @@ LIBRARY_VARIABLES: Final = (
     "POCL_",
     "VECLIB_",
 )
-"""What the names of variables begin with by which libraries choose threads, kernels and drivers.
+"""The prefixes of variables by which libraries choose threads, kernels and drivers.
 
 NumPy and its BLAS, OpenMP, oneDNN, loaders and drivers of OpenCL, the C library and its linker.
 """
@@ -253,7 +253,7 @@ def _was_started_secure() -> bool:
 
 
 _VECTOR: Final = "/proc/self/auxv"
-"""What the kernel told the program at its start: pairs of kind and value."""
+"""The auxiliary vector, which the kernel gave the program at its start: pairs of kind and value."""
 
 _AT_SECURE: Final = 23
 _PAIR: Final = struct.calcsize("@LL")
@@ -261,7 +261,7 @@ _PAIR: Final = struct.calcsize("@LL")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the switches say.
+    """The settings of the switches.
 
     Attributes:
         enable_static: Whether static backends take part.

@@ -46,10 +46,10 @@ __all__ = [
 
 GROUP = "armnn.backend_sources"
 PROBES = ("on", "again", "twice", "off")
-"""What ``CreationOptions.probe`` may be."""
+"""The values of ``CreationOptions.probe``."""
 
 LONGEST_PROBE_SECONDS = 3600.0
-"""What ``CreationOptions.probe_timeout`` may be at most: a start must end."""
+"""The largest ``CreationOptions.probe_timeout``: a start must end."""
 
 DYNAMIC = "dynamic"
 

@@ -2553,7 +2553,7 @@ class LayerBuilders:
     ) -> Value:
         """Add a MemImport layer.
 
-        The same memory for another backend, made by the optimizer.
+        A tensor whose memory another backend imports; the optimizer makes it.
 
         Args:
             input: What to import.
@@ -3016,7 +3016,7 @@ class LayerBuilders:
     ) -> Value:
         """Add a Cast layer.
 
-        The same values in another data type.
+        Conversion of values to another data type.
 
         Real to integer rounds towards zero and saturates.
 
@@ -3050,7 +3050,7 @@ class LayerBuilders:
     ) -> Value:
         """Add a BitCast layer.
 
-        The same bits as another data type's numbers.
+        Bits of numbers, read as numbers of another data type.
 
         The types have the same size (ONNX, TFLite: BitCast).
 
@@ -3918,7 +3918,7 @@ class LayerBuilders:
     ) -> Value:
         """Add a Reshape layer.
 
-        The same elements in the same order, in another shape.
+        Elements in the same order, in another shape.
 
         Args:
             input: Of any rank.

@@ -17,10 +17,10 @@ from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
 Operand: TypeAlias = "Value | NDArray[Any] | None"
-"""What may stand in an input slot; an array becomes a Constant layer."""
+"""The types of an input slot; an array becomes a Constant layer."""
 
 ARRAYS = (np.ndarray, np.generic)
-"""What becomes a Constant layer."""
+"""The types that become a Constant layer."""
 
 _OPERANDS = (Value, *ARRAYS)
 

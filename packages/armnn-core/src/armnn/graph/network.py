@@ -82,7 +82,7 @@ class Network(LayerBuilders):
 
     @property
     def title(self) -> str:
-        """What errors call it: its file if it has one, else its name."""
+        """Its name in errors: its file if it has one, else its name."""
         return f"the model {self.file!r}" if self.file else f"the network {self.name!r}"
 
     # -- reading --------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Survey:
 
     @property
     def refused(self) -> dict[Operator, str]:
-        """Those that cannot be converted, with the reasons."""
+        """The operators that cannot be converted, with the reasons."""
         return {operator: reason for operator, reason in self.operators.items() if reason}
 
 

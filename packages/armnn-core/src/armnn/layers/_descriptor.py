@@ -336,7 +336,7 @@ class WindowDescriptor(Descriptor):
 
     @property
     def padding(self) -> Pairs:
-        """What is added (before, after) each spatial axis.
+        """The padding (before, after) of each spatial axis.
 
         A transposed convolution takes it off its output.
         """

@@ -17,10 +17,10 @@ from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataType, DataTypeLike
 
 Requested: TypeAlias = TensorInfo | DataType | None
-"""What a caller says of an output: all of it, its data type only, or nothing."""
+"""A caller's wish for an output: all of it, its data type only, or nothing."""
 
 RequestedLike: TypeAlias = "TensorInfo | DataTypeLike | None"
-"""The same, before it is checked: what becomes a DataType will do."""
+"""A caller's wish before it is checked: anything that becomes a DataType will do."""
 
 
 def infer_outputs(

@@ -35,7 +35,7 @@ Terms: TypeAlias = "Callable[[Any, tuple[int, ...]], int]"
 
 @dataclass(frozen=True, slots=True)
 class Numerics:
-    """What rounding and extreme values do in a layer type.
+    """The effects of rounding and extreme values in a layer type.
 
     Tools that compare backends allow for it. The default is right for layers that compute each
     element by a few operations.
@@ -458,7 +458,7 @@ def _check_spec(spec: LayerSpec) -> None:
 
 
 class RequiredApi(NamedTuple):
-    """What a layer needs.
+    """The Backend API that a layer needs, and the item that needs it.
 
     Attributes:
         version: Major and minor number of the Backend API.

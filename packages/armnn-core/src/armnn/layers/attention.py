@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What transformers are made of: Attention, CachedAttention and RotaryEmbedding.
+"""The layers of transformers: Attention, CachedAttention and RotaryEmbedding.
 
 Names in the shapes: N items of the batch, H heads of the queries, G heads of keys and values, S
 queries, L keys, D numbers of a query or key, V of a value.

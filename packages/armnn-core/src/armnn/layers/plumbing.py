@@ -37,7 +37,7 @@ class MemCopyDescriptor(Descriptor):
     no_kernel=_MOVED,
 )
 class MemImportDescriptor(Descriptor):
-    """The same memory for another backend, made by the optimizer."""
+    """A tensor whose memory another backend imports; the optimizer makes it."""
 
 
 def _merged(_descriptor: Descriptor, inputs: Inputs) -> Shapes:

@@ -31,7 +31,7 @@ def _pooled(descriptor: Pooling2dDescriptor | Pooling3dDescriptor, inputs: Input
 
 
 class _PoolingDescriptor(WindowDescriptor):
-    """What pooling in two and three dimensions has in common."""
+    """The common part of pooling in two and three dimensions."""
 
     __slots__ = ()
 

@@ -98,7 +98,7 @@ class DequantizeBlocksDescriptor(Descriptor):
     outputs=[result("output", "The maker of the layer says its data type.", like="")],
 )
 class CastDescriptor(Descriptor):
-    """The same values in another data type.
+    """Conversion of values to another data type.
 
     Real to integer rounds towards zero and saturates.
 
@@ -116,7 +116,7 @@ class CastDescriptor(Descriptor):
     outputs=[result("output", "The maker of the layer says its data type.")],
 )
 class BitCastDescriptor(Descriptor):
-    """The same bits as another data type's numbers.
+    """Bits of numbers, read as numbers of another data type.
 
     The types have the same size (ONNX, TFLite: BitCast).
     """

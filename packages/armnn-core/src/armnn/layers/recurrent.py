@@ -132,7 +132,7 @@ _OF_INPUT_GATE = (
     "cell_to_input_weights",
     "input_layer_norm_weights",
 )
-"""What a cell with coupled gates does without."""
+"""The parameters that a cell with coupled gates does without."""
 
 
 def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Shapes:

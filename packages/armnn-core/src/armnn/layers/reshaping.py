@@ -72,7 +72,7 @@ def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Shapes:
     moves_data=True,
 )
 class ReshapeDescriptor(Descriptor):
-    """The same elements in the same order, in another shape.
+    """Elements in the same order, in another shape.
 
     Attributes:
         target_shape: The new shape; one dimension may be -1: what is left.

@@ -23,7 +23,7 @@ _SIGMOID, _TANH = ActivationFunction.SIGMOID, ActivationFunction.TANH
 
 
 class _RecurrentDescriptor(Descriptor):
-    """What the recurrent layers have in common."""
+    """The common part of the recurrent layers."""
 
     __slots__ = ()
 

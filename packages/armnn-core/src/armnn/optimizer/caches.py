@@ -37,7 +37,7 @@ _SIZES: Final = (3, 5, 7, 11, 13, 17, 19, 23)
 """The sizes that open dimensions are taken as, one for each name."""
 
 _CAPACITIES: Final = (211, 223, 227, 229)
-"""The same of the dimensions of inputs that may be caches, which the others fit into."""
+"""The assumed sizes of the dimensions of inputs that may be caches, which the others fit into."""
 
 
 def caches_of(network: Network, evaluate: Evaluate) -> dict[str, Cache]:

@@ -53,7 +53,7 @@ _WITHOUT_EFFECT = ("StridedSlice", "BatchMatMul")
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """What a layer is with its tensors transposed.
+    """The form of a layer with its tensors transposed.
 
     Attributes:
         descriptor: Its parameters.

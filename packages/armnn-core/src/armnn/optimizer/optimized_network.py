@@ -139,7 +139,7 @@ class OptimizedNetwork:
 
     @property
     def preparation(self) -> Preparation:
-        """What prepares it; made at the first access, where it was stored."""
+        """The object that prepares it; made at the first access, where it was stored."""
         with self._lock:
             if self._prepared is None and self._make is not None:
                 self._prepared = self._make().preparation
@@ -153,12 +153,12 @@ class OptimizedNetwork:
 
     @property
     def title(self) -> str:
-        """What errors call it: its file if it has one, else its name."""
+        """Its name in errors: its file if it has one, else its name."""
         return f"the model {self.file!r}" if self.file else f"the network {self.name!r}"
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the model's file says about itself."""
+        """The metadata of the model's file."""
         return dict(self.facts.metadata)
 
     @property
@@ -202,7 +202,7 @@ class OptimizedNetwork:
 
     @property
     def constants(self) -> SharedConstants:
-        """Those that its plans share, and those of later segments."""
+        """The constants that its plans share, and those of later segments."""
         return self.preparation.constants
 
     @property

@@ -35,7 +35,7 @@ REMOVED = {
     "auto_budget": "armnn tune MODEL (armnn.placement.tune and write_verdict) measures once, and "
     "backends='auto' follows its verdict from then on",
 }
-"""What to do instead of options of earlier releases."""
+"""The advice for options of earlier releases."""
 
 ELSEWHERE = {
     **dict.fromkeys(
@@ -255,7 +255,7 @@ class OptimizerOptions:
 
     @property
     def cache_key(self) -> str:
-        """What a preparation depends on, as text for any process."""
+        """The facts that a preparation depends on, as text for any process."""
         shown = replace(self, debug=bool(self.debug), debug_to_file=bool(self.debug_to_file))
         return repr(shown)
 

@@ -81,7 +81,7 @@ class Cache(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkFacts:
-    """What is known of a network for all input shapes.
+    """The facts of a network for all input shapes.
 
     Attributes:
         name: Its name.

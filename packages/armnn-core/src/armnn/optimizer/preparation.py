@@ -56,7 +56,7 @@ MOST_TEMPLATES = 8
 
 
 class Preparation:
-    """What prepares one :class:`armnn.optimizer.OptimizedNetwork`.
+    """The preparation of one :class:`armnn.optimizer.OptimizedNetwork`.
 
     Attributes:
         facts: What is known of the network for all input shapes.

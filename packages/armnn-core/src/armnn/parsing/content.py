@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a file is by its content: a model of a well-known format, or something else of that name.
+"""Recognizes files by content: models of well-known formats, and what has their names.
 
 Models are downloaded: what lies there may be the page of an error, or the pointer that git stores
 in place of a large file. Only the first bytes are read, and the tags of an ONNX model's fields.
@@ -44,7 +44,7 @@ _GET_AGAIN = "download the file itself"
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
         what: Its name for messages, with an article.

@@ -505,13 +505,13 @@ def same_padding(size: Dimension, window: int, stride: int, dilation: int, name:
 
 
 Record = TypeVar("Record")
-"""What a parser reads of one operator from the file."""
+"""One operator as a parser reads it from the file."""
 
 Found = TypeVar("Found")
-"""What a parser has to convert an operator by."""
+"""The operator with its values, by which a parser converts it."""
 
 Converted: TypeAlias = Value | Sequence[Value]
-"""What a function that converts an operator returns: its output, or its outputs."""
+"""The return value of a function that converts an operator: its output, or its outputs."""
 
 AnyOperation = TypeVar("AnyOperation", bound=Operation)
 
@@ -528,7 +528,7 @@ class Conversion(ABC, Generic[Record, Found, Key]):
     """
 
     places = "at"
-    """What stands before the places of an operator in the message of :meth:`raise_refused`."""
+    """The text before the places of an operator in the message of :meth:`raise_refused`."""
 
     def __init__(self, network: Network, survey: Survey | None) -> None:
         self.network = network

@@ -52,7 +52,7 @@ _UINT32: Final = NUMBERS["Uint32"]
 _T = TypeVar("_T")
 
 _ERRORS = (struct.error, ValueError)
-"""What is raised where an offset or a length leads out of the file."""
+"""The errors that are raised where an offset or a length leads out of the file."""
 
 _WORK_PER_BYTE = 16
 _LEAST_WORK = 2**16
@@ -311,4 +311,4 @@ _NOTHING: Final[NDArray[Any]] = np.empty(0, np.uint8)
 _VECTORS: Final = {
     f"[{kind}]": partial(_vector, np.dtype(number.format)) for kind, number in NUMBERS.items()
 }
-"""What reads a vector of the numbers of each kind."""
+"""The reader of a vector of numbers of each kind."""

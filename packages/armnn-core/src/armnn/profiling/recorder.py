@@ -68,7 +68,7 @@ class Recorder(ProfilingSink):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What was recorded so far."""
+        """The events that were recorded so far."""
         with self._lock:
             return tuple(self._events)
 

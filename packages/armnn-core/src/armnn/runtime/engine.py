@@ -72,7 +72,7 @@ Handles: TypeAlias = "dict[PlannedTensor, TensorHandle]"
 """The handles of one context."""
 
 SLACK_BYTES = 4 << 20
-"""What the contexts of all plans may keep beyond the memory of the largest."""
+"""The bytes that the contexts of all plans may keep beyond the memory of the largest."""
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""

@@ -318,7 +318,7 @@ class LoadedNetwork:
 
     @property
     def title(self) -> str:
-        """What errors call it: its file if it has one, else its name."""
+        """Its name in errors: its file if it has one, else its name."""
         return self._plans.optimized.title
 
     @property
@@ -338,7 +338,7 @@ class LoadedNetwork:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the model's file says about itself."""
+        """The metadata of the model's file."""
         return self._plans.optimized.metadata
 
     @property
@@ -767,7 +767,7 @@ class LoadedNetwork:
 
     @property
     def make_arrays(self) -> MakeArrays | None:
-        """What makes arrays that processes of its backends use where they are; None for no such."""
+        """The maker of arrays that processes of its backends use where they are, if any."""
         if self._failover is None or self._real is not None:  # real values are converted here
             return None
         return self._failover.make_arrays
@@ -895,7 +895,7 @@ class LoadedNetwork:
 
     @property
     def replacements(self) -> tuple[LoadedNetwork, ...]:
-        """What answered in its place where a backend's process was lost."""
+        """The networks that answered in its place where a backend's process was lost."""
         return () if self._failover is None else self._failover.replacements
 
     def prepare(self, shapes: InputShapes) -> None:

@@ -122,7 +122,7 @@ class PlanCache:
 
     @property
     def prepared(self) -> tuple[Prepared, ...]:
-        """What the plans that are kept were made for."""
+        """The input shapes of the plans that are kept."""
         with self._lock:
             entries = tuple(self._entries.values())
         return tuple(

@@ -262,7 +262,7 @@ class Record:
 
     @property
     def items(self) -> Mapping[str, Any]:
-        """What is compared: the document, without notes, with a text for each layer."""
+        """The items that are compared: the document, without notes, with a text for each layer."""
         plan: dict[str, str] = {}
         for row in self.document["plan"]:
             of = f" ({row['specialisation']})" if row["specialisation"] else ""

@@ -125,7 +125,7 @@ class ModelSource:
 
     @property
     def title(self) -> str:
-        """What errors call the model."""
+        """The name of the model in errors."""
         return f"the model {self.path!r}" if self.content is None else "the model given as bytes"
 
     @property

@@ -46,7 +46,7 @@ State: TypeAlias = "NDArray[Any] | KeptHandle"
 """A state in memory of the host, or in that of the backend that reads and writes it."""
 
 States: TypeAlias = "Mapping[str, str] | str | None"
-"""What a caller declares: the input that each output is the next value of, or "auto"."""
+"""The declaration of a caller: the input that each output is the next value of, or "auto"."""
 
 AUTO: Final = "auto"
 
@@ -475,7 +475,7 @@ class StateMemory:
 
     @property
     def turns(self) -> Iterator[tuple[Mapping[str, State], Mapping[str, State]]]:
-        """What a call reads and writes on each side."""
+        """The memory that a call reads and writes on each side."""
         for side, after in enumerate(self.other):
             yield self.sides[side], self.sides[after]
 
@@ -713,7 +713,7 @@ class _PreparedCall:
 
 
 class StreamStates:
-    """What a stream keeps: its states, and calls prepared for the shapes of other inputs.
+    """The states of a stream, and calls prepared for the shapes of other inputs.
 
     It does not refer to the network, which may own it.
 

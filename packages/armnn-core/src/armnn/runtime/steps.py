@@ -32,7 +32,7 @@ Named: TypeAlias = "Sequence[tuple[str, NDArray[Any]]]"
 Repeat: TypeAlias = "Callable[[Inputs], dict[str, NDArray[Any]] | None]"
 RepeatInto: TypeAlias = "Callable[[Inputs, Targets], dict[str, NDArray[Any]] | None]"
 _DICTIONARIES: Final = (dict, Aliased)
-"""What given arrays are in, such as those that an earlier run made."""
+"""The types of mappings of given arrays, such as the one that an earlier run returned."""
 _COPIES: Final = ("Input", "Output", "MemCopy", "MemImport")
 """The layers whose steps only copy a tensor from one memory to another."""
 

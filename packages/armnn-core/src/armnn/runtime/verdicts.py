@@ -31,7 +31,7 @@ __all__ = ["Trial", "Verdict", "read_verdicts", "user_verdicts", "write_verdict"
 
 FORMAT: Final = 1
 SUFFIX: Final = ".verdicts.json"
-"""What the name of a file of verdicts adds to that of the model beside it."""
+"""The suffix that a file of verdicts adds to the name of the model beside it."""
 _END: Final = 1 << 18
 """Bytes of each end of a model's file that its identity covers."""
 _LARGEST_FILE: Final = 1 << 22
@@ -104,7 +104,7 @@ class Verdict:
 
     @property
     def chosen(self) -> Trial:
-        """What the verdict chooses."""
+        """The choice of the verdict."""
         return self.trials[0]
 
     def __str__(self) -> str:

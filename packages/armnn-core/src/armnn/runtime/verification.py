@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What differs today from a record of execution.
+"""The differences of today from a record of execution.
 
 A record may come from anywhere, so nothing is run that only the record names: folders of dynamic
 backends, lock files, commands of boards and other machines are those of the caller, and code of
@@ -33,7 +33,7 @@ _GIVEN: Final = ("boards", "custom_allocators", "dynamic_backends_path", "lock_f
 """The options of the runtime that are the caller's, not the record's."""
 
 _OPTIONS: Final = {"dynamic_backends_path": "--dynamic-backends-path", "lock_file": "--lock-file"}
-"""Those that the caller has to give where the record has one, with the command's options."""
+"""The arguments that the caller has to give if the record has them, with their options."""
 
 _BY_NAME: Final = ("distributions", "environment", "files")
 """Members of a record that have members of any name."""

@@ -47,7 +47,7 @@ from armnn.backends.cache import Block, Entry, GrowingBlock, ProgramCache, Stale
 from armnn.errors import InvalidArgumentError
 
 _Stamp: TypeAlias = tuple[int, ...]
-"""What changes with a file; empty without one."""
+"""The facts that change with a file; empty without one."""
 
 STAMP_SUFFIX: Final = ".armnn-stamp"
 
@@ -168,7 +168,7 @@ HEADER_LIMIT: Final = 1 << 26
 _PREFIX: Final = struct.Struct("<8sIIQ")
 _ALIGNMENT: Final = 64
 PAGE: Final = 4096
-"""What divides the place of a large block, so that pages of it can be mapped elsewhere."""
+"""The number that divides the offset of a large block, so that its pages can be mapped again."""
 
 _LARGE: Final = 1 << 16
 

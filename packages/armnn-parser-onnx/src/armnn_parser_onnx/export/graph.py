@@ -220,7 +220,7 @@ class Operation:
 
     @property
     def info(self) -> TensorInfo:
-        """What the first input is."""
+        """The first input."""
         return self._info(0)
 
     def input(self, name: str) -> str:

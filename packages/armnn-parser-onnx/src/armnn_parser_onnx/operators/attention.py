@@ -43,7 +43,7 @@ _MOST_HEADS = 2**16
 
 
 class _Operands(NamedTuple):
-    """What enters the Attention layer: [N, heads, positions, numbers] each.
+    """The inputs of the Attention layer: [N, heads, positions, numbers] each.
 
     Attributes:
         query: The queries.

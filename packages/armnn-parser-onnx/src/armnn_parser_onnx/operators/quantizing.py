@@ -368,7 +368,7 @@ def _cast_to_powers(operation: Operation, value: Value) -> Value:
 
 
 _FROM = {"up": 0x007FFFFF, "down": 0, "nearest": 0x00400000}
-"""What is added to the bits of a Float32 so that its exponent is the rounded one."""
+"""The number that is added to the bits of a Float32 so that its exponent is the rounded one."""
 
 
 _LARGEST_OF_FOUR_BITS = 6.0

@@ -63,7 +63,7 @@ _LARGEST_IMAGE = 2**20
 
 
 class _Axis(NamedTuple):
-    """What happens to one axis.
+    """The resizing of one axis.
 
     Attributes:
         size: The input's dimension.

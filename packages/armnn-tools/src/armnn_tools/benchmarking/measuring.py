@@ -37,7 +37,7 @@ _LOAD_SECONDS: Final = 600.0
 
 @dataclass(slots=True)
 class Measurement:
-    """What was measured of one contender.
+    """The measurements of one contender.
 
     Attributes:
         name: ``armnn``, or the peer's name.

@@ -36,7 +36,7 @@ _OPTION = r"((?:isolated:|(?:ssh|board)://[^=]*/)?\w+)\.([^=]+)=(.*)"
 """ID.NAME=VALUE; an id may say where its backend runs."""
 
 MODEL_HELP = "a model file; its suffix says the format, or its content where no parser has that"
-"""What a command says of its argument MODEL."""
+"""The help of the argument MODEL."""
 
 _OTHERWISE = {
     "model_options": "--option",

@@ -100,7 +100,7 @@ class PictureOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What an input requires of a picture; None where any size will do."""
+    """The size that an input requires of a picture; None where any will do."""
 
     layout: str
     height: int | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What ``armnn run`` found out, as JSON and as text.
+"""The results of ``armnn run``, as JSON and as text.
 
 Outputs with their best classes, comparisons, times, and the report on backends with its tables.
 """

@@ -111,7 +111,7 @@ def compare(
 
 @dataclass(slots=True)
 class _Suspicion:
-    """What stage 1 leaves to stage 2.
+    """The work that stage 1 leaves to stage 2.
 
     Attributes:
         parts: The layers of each compiled part with a suspicious border, in graph order.
@@ -125,7 +125,7 @@ class _Suspicion:
 
 
 class _Observations:
-    """What a loaded part computes at its borders.
+    """The tensors of a loaded part at its borders.
 
     Attributes:
         failure: A backend's message if it failed while it ran; "" if it did not.

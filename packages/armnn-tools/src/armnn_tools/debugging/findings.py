@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a comparison has found: figures of outputs, verdicts about layers, in graph order."""
+"""The findings of a comparison: figures of outputs, verdicts about layers, in graph order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class ErrorKind(StrEnum):
-    """What is wrong with an output; NONE for right ones."""
+    """The kind of fault of an output; NONE for right ones."""
 
     NONE = ""
     VALUES = "wrong values"
@@ -57,14 +57,14 @@ class Figures:
 
     @property
     def severity(self) -> tuple[bool, bool, float]:
-        """What orders figures: wrong ones first, then by ratio."""
+        """The sort key of figures: wrong ones first, then by ratio."""
         wrong = self.kind is not ErrorKind.NONE
         return wrong, wrong and self.kind is not ErrorKind.VALUES, self.ratio
 
 
 @dataclass(frozen=True, slots=True)
 class FailureSignature:
-    """What recognizes a failure in a smaller model.
+    """The signature of a failure, by which it is recognized in a smaller model.
 
     Attributes:
         types: The types of the layers that only together are wrong; mostly one.
@@ -125,7 +125,7 @@ class LayerVerdict:
 
     @property
     def signature(self) -> FailureSignature:
-        """What recognizes this failure in a smaller model."""
+        """The signature by which this failure is recognized in a smaller model."""
         sized = self.figures.kind in (ErrorKind.VALUES, ErrorKind.SATURATION)
         error = self.figures.largest
         exponent = math.floor(math.log10(error)) if sized and 0 < error < math.inf else None
@@ -167,7 +167,7 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a comparison has found.
+    """The findings of a comparison.
 
     Attributes:
         verdicts: About the layers that were examined, in graph order.

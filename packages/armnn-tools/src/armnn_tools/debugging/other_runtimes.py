@@ -451,7 +451,7 @@ def marked_tflite(content: bytes) -> bytes:
 
 
 MARKS: dict[str, Callable[[bytes], bytes]] = {".onnx": marked_onnx, ".tflite": marked_tflite}
-"""What marks the tensors of files of a suffix."""
+"""The mark of the tensors of files of a suffix."""
 
 
 def _field(number: int, content: bytes) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What child processes get of a model: its files, and options as JSON can hold them."""
+"""Requests to child processes: the files of a model, and options as JSON can hold them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ enum {
   ARMNN_DATA_LAYOUT_NCDHW = 4, /* NCDHW */
 };
 
-/* What an ElementwiseBinary layer computes. */
+/* The function of an ElementwiseBinary layer. */
 enum {
   ARMNN_BINARY_OPERATION_ADD = 0, /* Add */
   ARMNN_BINARY_OPERATION_DIV = 1, /* Div */
@@ -74,7 +74,7 @@ enum {
   ARMNN_BINARY_OPERATION_SHIFT_RIGHT = 1007, /* ShiftRight */
 };
 
-/* What an ElementwiseUnary layer computes. */
+/* The function of an ElementwiseUnary layer. */
 enum {
   ARMNN_UNARY_OPERATION_ABS = 0, /* Abs */
   ARMNN_UNARY_OPERATION_EXP = 1, /* Exp */
@@ -102,7 +102,7 @@ enum {
   ARMNN_UNARY_OPERATION_BITWISE_NOT = 1014, /* BitwiseNot */
 };
 
-/* What a Comparison layer asks of each pair. */
+/* The relation that a Comparison layer tests for each pair. */
 enum {
   ARMNN_COMPARISON_OPERATION_EQUAL = 0, /* Equal */
   ARMNN_COMPARISON_OPERATION_GREATER = 1, /* Greater */
@@ -112,14 +112,14 @@ enum {
   ARMNN_COMPARISON_OPERATION_NOT_EQUAL = 5, /* NotEqual */
 };
 
-/* What a LogicalBinary layer computes. */
+/* The function of a LogicalBinary layer. */
 enum {
   ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_AND = 0, /* LogicalAnd */
   ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_OR = 1, /* LogicalOr */
   ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_XOR = 1000, /* LogicalXor */
 };
 
-/* What a Fused layer computes. */
+/* The function of a Fused layer. */
 enum {
   ARMNN_FUSED_KERNEL_TYPE_ADD_MUL_ADD = 0, /* AddMulAdd */
 };
@@ -189,7 +189,7 @@ enum {
   ARMNN_REDUCE_OPERATION_PROD = 4, /* Prod */
 };
 
-/* What a Pad layer writes outside of its input. */
+/* The values that a Pad layer writes outside of its input. */
 enum {
   ARMNN_PADDING_MODE_CONSTANT = 0, /* Constant */
   ARMNN_PADDING_MODE_REFLECT = 1, /* Reflect */
@@ -978,7 +978,7 @@ enum {
  */
 #define ARMNN_LAYER_MEM_COPY "MemCopy"
 
-/* MemImport: The same memory for another backend, made by the optimizer.
+/* MemImport: A tensor whose memory another backend imports; the optimizer makes it.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_MEM_IMPORT "MemImport"
@@ -1153,7 +1153,7 @@ enum {
 #define ARMNN_DEQUANTIZE_BLOCKS_SIZE "size"
 #define ARMNN_DEQUANTIZE_BLOCKS_SIZE_DEFAULT 0
 
-/* Cast: The same values in another data type.
+/* Cast: Conversion of values to another data type.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_CAST "Cast"
@@ -1163,7 +1163,7 @@ enum {
 #define ARMNN_CAST_SATURATE "saturate"
 #define ARMNN_CAST_SATURATE_DEFAULT 0
 
-/* BitCast: The same bits as another data type's numbers.
+/* BitCast: Bits of numbers, read as numbers of another data type.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_BIT_CAST "BitCast"
@@ -1431,7 +1431,7 @@ enum {
 #define ARMNN_CUM_PROD_REVERSE "reverse"
 #define ARMNN_CUM_PROD_REVERSE_DEFAULT 0
 
-/* Reshape: The same elements in the same order, in another shape. It only moves elements.
+/* Reshape: Elements in the same order, in another shape. It only moves elements.
  * Inputs: input, target_shape (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_RESHAPE "Reshape"

@@ -146,7 +146,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What it can do."""
+        """Its capabilities."""
         return read_capabilities(self.start())
 
     def score(self) -> int:

@@ -351,7 +351,7 @@ _log = logging.getLogger(__name__)
 _numbers: Final = itertools.count(1)
 _watched: Final[dict[int, RunControl]] = {}
 stored: Final[dict[int, BaseException]] = {}
-"""What callbacks stored, by the thread whose call will raise it; seldom not empty."""
+"""The errors of callbacks, by the thread whose call will raise them; mostly empty."""
 
 _entrances: Final[dict[CodeType, None]] = {}
 _compiling: Final[dict[int, dict[str, object]]] = {}

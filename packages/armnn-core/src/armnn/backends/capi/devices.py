@@ -54,7 +54,7 @@ _SLICE_NS: Final = 50_000_000
 """After which Python looks up from waiting, so that Ctrl-C works."""
 
 _POLL_NS: Final = 2_000_000
-"""The same where the run can be stopped."""
+"""Nanoseconds after which Python looks up where the run can be stopped."""
 
 
 class NativeEvent(Event):

@@ -78,7 +78,7 @@ def _format(kind: Any) -> str:
 
 
 class RowMemory:
-    """What the rows of one graph point to.
+    """The memory that the rows of one graph point to.
 
     Places in it are known first, their addresses when all is there.
 

@@ -217,7 +217,7 @@ _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What a serialized program was made by, of and for.
+    """The facts of a serialized program: what made it, of which graph, for which device.
 
     Attributes:
         backend: The id of the backend.

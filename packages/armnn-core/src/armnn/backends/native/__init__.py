@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What plug-ins import for backends in C; :mod:`armnn.backends.capi` makes it."""
+"""The names that plug-ins import for backends in C; :mod:`armnn.backends.capi` makes it."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ class Transport:
 START_SECONDS: Final = 180.0
 """How long a worker may take until it has loaded its backend; an emulated one takes 40."""
 REQUEST_SECONDS: Final = 60.0
-"""What a worker has at least for a request that is no call: it may compile for seconds."""
+"""The least seconds that a worker has for a request that is not a call: it may compile."""
 ENDING_SECONDS: Final = 0.02
 """How long a call waits to learn how its worker ended; its answer does not depend on it."""
 SETTLING_SECONDS: Final = 3.0

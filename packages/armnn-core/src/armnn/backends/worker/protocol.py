@@ -69,11 +69,11 @@ _HEAD: Final = struct.Struct("<4sBBHQII")
 
 
 class ProtocolError(Exception):
-    """What was received is no frame, or no fitting one."""
+    """The received bytes are not a message, or not one that fits."""
 
 
 class Kind(IntEnum):
-    """What a frame is."""
+    """The kind of a message."""
 
     REQUEST = 1
     REPLY = 2

@@ -47,7 +47,7 @@ from armnn.layers import LAYERS
 
 
 class IsolatedModelContext(ModelContext):
-    """What the worker knows about one network.
+    """The worker's context of one network.
 
     Attributes:
         remote: Its counterpart there.
@@ -120,7 +120,7 @@ class IsolatedBackend(NetworkBackend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What it can do through a worker."""
+        """The capabilities that it has through a worker."""
         return dict(self._capabilities)
 
     def score(self) -> int:

@@ -173,7 +173,7 @@ class Compilation:
 
 
 class RemoteProgram:
-    """What a worker's backend compiled a subgraph to.
+    """A program of a worker's backend.
 
     Attributes:
         footprint: The memory that it takes there, None if the backend does not say.

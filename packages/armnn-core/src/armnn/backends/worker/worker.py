@@ -87,7 +87,7 @@ MASKED: Final = (
     Capability.PROTECTED_CONTENT_ALLOCATION,
     Capability.RELEASES_CONSTANTS,
 )
-"""What a backend cannot offer to another process."""
+"""The capabilities that a backend cannot offer to another process."""
 
 
 @dataclass(slots=True, eq=False)
@@ -118,7 +118,7 @@ class _Bound:
 
 @dataclass(slots=True, eq=False)
 class Answer:
-    """What a request is answered with."""
+    """The answer to a request."""
 
     document: Document = field(default_factory=dict)
     arrays: Sequence[NDArray[Any]] = ()

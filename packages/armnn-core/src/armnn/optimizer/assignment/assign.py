@@ -80,7 +80,7 @@ class NetworkAnswers:
 
 
 _Offer: TypeAlias = "list[Descriptor | TensorInfo | Value | None]"
-"""What an answer depends on: parameters, inputs with those that are constant, outputs."""
+"""The facts that an answer depends on: parameters, inputs with those that are constant, outputs."""
 
 
 def _offer_of(layer: Layer) -> _Offer:

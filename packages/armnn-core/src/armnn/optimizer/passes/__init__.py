@@ -138,7 +138,7 @@ PassControl: TypeAlias = "Callable[[str, Network, Pass], int]"
 """Runs a pass, given its name, and returns the number of changes; 0 if it leaves it out."""
 
 pass_control: ContextVar[PassControl | None] = ContextVar("pass_control", default=None)
-"""What runs the passes of this thread, if anything else than themselves."""
+"""The function that runs the passes of this thread, if it is not the usual one."""
 
 _log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ _ROUNDING = 2.0**-22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stored:
-    """What a layer on stored values reads.
+    """The inputs of a layer on stored values.
 
     Attributes:
         info: What the tensor is.

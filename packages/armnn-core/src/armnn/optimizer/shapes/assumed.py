@@ -19,7 +19,7 @@ SIZES = (1, 8, 16, 32, 64, 224, 256, 320, 640)
 """Sizes that are tried: those that networks of convolutions are trained for, and one."""
 
 MISFITS = (ShapeError, GraphError, ParseError)
-"""What says that the layers of a network do not agree with the shapes of its inputs."""
+"""The errors which say that the layers of a network do not agree with the shapes of its inputs."""
 
 Key: TypeAlias = "str | tuple[str, int]"
 """An open dimension: its name, which is one size wherever it stands, or its input and axis."""

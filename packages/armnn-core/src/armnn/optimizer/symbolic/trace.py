@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a specialization takes from the shapes of the inputs.
+"""The facts that a specialization takes from the shapes of the inputs.
 
 A network is specialized with symbolic numbers as dimensions. The trace then knows each shape, each
 parameter and each constant that follows from them, and computes these for other shapes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What callers set for a loaded network and limit or watch in a run: timeouts, profilers."""
+"""Settings of callers for a loaded network and for its runs: timeouts, cancellation, profilers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def seconds_until(deadline_ns: int | None) -> float | None:
 @with_known_names("property {} of a loaded network")
 @dataclass(frozen=True, slots=True)
 class NetworkProperties:
-    """What a network is loaded for (Arm NN: ``INetworkProperties``).
+    """The properties that a network is loaded with (Arm NN: ``INetworkProperties``).
 
     Attributes:
         input_source: Where memory that is imported for inputs comes from, unless

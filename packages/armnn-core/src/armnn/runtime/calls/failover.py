@@ -58,7 +58,7 @@ class Failover:
 
     @property
     def make_arrays(self) -> MakeArrays | None:
-        """What makes arrays that the processes of its backends use where they are.
+        """The maker of arrays that the processes of its backends use where they are.
 
         None if all of them are on other machines, or descriptors are scarce: each call with arrays
         of its own takes about ten.

@@ -49,7 +49,7 @@ _UNFIT: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a test has found.
+    """The finding of a test.
 
     Attributes:
         kind: "wrong layer", "crash", "hang", "error" or "command".

@@ -32,7 +32,7 @@ from armnn_tools.debugging.samples import checked_samples
 Arrays = Mapping[str, NDArray[Any]]
 
 CHECKS: Final = ("compare", "crash")
-"""What a model is tried for, besides a command."""
+"""The checks that a model is tried for, besides a command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is tried with each variant.
+    """The trial of each variant.
 
     Attributes:
         check: "compare" or "crash".
