@@ -37,8 +37,8 @@ _START_WORKER: Final = (
     'sh -c \'python3 -c "import armnn" 2>/dev/null && exec python3 -m armnn worker; '
     "exec armnn worker'"
 )
-"""The command that a shell of another machine runs. python3 is asked first, as the core alone has no
-command ``armnn``, which has an interpreter of its own for machines whose python3 is another one."""
+"""The command that a shell of another machine runs. python3 is asked first, as the core alone has
+no command ``armnn``, which has an interpreter of its own for machines with another python3."""
 
 _TARGET: Final = r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*"
 
