@@ -235,6 +235,11 @@ def test_the_value_of_pad_is_saturated_to_the_type(compute, dtype, value, expect
     assert y.tolist() == [expected, 1]
 
 
+@pytest.mark.parametrize("mode", [PaddingMode.CONSTANT, PaddingMode.REFLECT])
+def test_pad_takes_scalars(compute, mode):
+    assert compute(PadDescriptor(pad_value=2.0, padding_mode=mode), np.float32(3)) == 3
+
+
 def test_pad_fills_an_empty_tensor(compute):
     y = compute(PadDescriptor(pad_list=((1, 1), (0, 0)), pad_value=2.0), np.zeros((0, 2)))
     assert y.tolist() == [[2, 2], [2, 2]]

@@ -137,6 +137,8 @@ def pad(d: PadDescriptor, x: Array) -> Array:
     The value is a real one whatever the type; it saturates. Arm NN takes it for a stored value
     when the tensor is quantized.
     """
+    if not x.ndim:
+        return x  # np.pad takes no empty list
     if d.padding_mode is not PaddingMode.CONSTANT:
         return np.pad(x, d.pad_list, _PAD_MODES[d.padding_mode])
     return np.pad(x, d.pad_list, constant_values=to_type(np.asarray(d.pad_value), x.dtype))
