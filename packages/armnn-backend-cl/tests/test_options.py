@@ -124,6 +124,7 @@ def test_a_file_that_is_none_is_refused(
             {"Fast": True},
             "does not know the option 'Fast' of a model: expected FastMathEnabled or S",
         ),
+        ({"CachedNetworkFilePath": "a\0b"}, "'a.x00b': expected a path, which has no NUL char"),
         ({"CachedFileDescriptor": 3}, "of a model, as name the file: CachedNetworkFilePath"),
     ],
 )

@@ -68,6 +68,11 @@ class GpuAccModel(ModelContext):
         path, is_saved = str(given.get(_FILE, "")), bool(given.get(_SAVE, False))
         if is_saved and not path:
             raise InvalidArgumentError(f"{_SAVE} of backend 'GpuAcc' needs {_FILE}: the file")
+        if "\0" in path:
+            raise InvalidArgumentError(
+                f"the option {_FILE} of backend 'GpuAcc' is {path!r}: expected a path, which has "
+                "no NUL character"
+            )
         self._file = CachedFile(path, is_saved=is_saved) if path else None
 
     @property
