@@ -28,6 +28,7 @@ from armnn.errors import (
     DeviceLostError,
     ExecutionError,
     InvalidArgumentError,
+    MemoryImportError,
     ResourceExhaustedError,
     WorkerLostError,
 )
@@ -250,6 +251,20 @@ def test_memory_of_the_device_goes_in_and_out() -> None:
     made = np.empty((2, 5), np.float32)
     cl.enqueue_copy(cl.CommandQueue(device.context), made, target)
     np.testing.assert_array_equal(made, model.run(inputs)["y"])
+
+
+def test_memory_that_is_less_than_was_said_is_refused() -> None:
+    device = open_device()
+    model = armnn.load_model(classifier(), backends=ONLY)
+    memory = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 40)
+    place, info = (OPENCL, device.index), TensorInfo((2, 5))
+    for offset, data, words in (
+        (4, memory.int_ptr, "has 40 bytes, expected at least 44: 40 from byte 4 on"),
+        (0, 0, "data of .* is 0x0, which OpenCL does not know as a buffer"),
+    ):
+        y = armnn.Buffer(place, 40, memory, data=data, offset=offset).tensor(info)
+        with pytest.raises(MemoryImportError, match=words):
+            model.run(picture(), outputs={"y": y})
 
 
 def test_the_time_of_a_run_counts_while_it_waits() -> None:

@@ -17,7 +17,7 @@ from armnn.backends import (
     TensorHandleFactory,
     raise_if_stopped,
 )
-from armnn.errors import ExecutionError, ResourceExhaustedError
+from armnn.errors import ExecutionError, MemoryImportError, ResourceExhaustedError
 from armnn_backend_cl.device import Device, Queue, QueueEvent
 
 if TYPE_CHECKING:
@@ -190,13 +190,29 @@ class DeviceMemory(TensorHandleFactory):
     def import_in(
         self, info: TensorInfo, handle: TensorHandle, memory: MemoryManager | None
     ) -> DeviceTensor | None:
-        """Return a tensor on a caller's buffer of the same OpenCL context, None of another."""
+        """Return a tensor on a caller's buffer of the same OpenCL context, None of another.
+
+        Raises:
+            MemoryImportError: There is no such buffer, or it ends before the tensor does.
+        """
         given = handle.as_buffer()
         if given is None or given.device != (OPENCL, self._device.index):
             return None
-        buffer = cast("cl.Buffer", cl.Buffer.from_int_ptr(given.data, retain=True))
+        try:
+            buffer = cast("cl.Buffer", cl.Buffer.from_int_ptr(given.data, retain=True))
+        except cl.Error as error:
+            raise MemoryImportError(
+                f"the data of {given!r} is {given.data:#x}, which OpenCL does not know as a "
+                f"buffer: {error}; pass the int_ptr of a pyopencl.Buffer"
+            ) from error
         if buffer.context != self._device.context:
             return None
+        # Drivers do not check what kernels read and write.
+        if given.offset + given.nbytes > buffer.size:
+            raise MemoryImportError(
+                f"the OpenCL buffer of {given!r} has {buffer.size} bytes, expected at least "
+                f"{given.offset + given.nbytes}: {given.nbytes} from byte {given.offset} on"
+            )
         assert isinstance(memory, Queue)
         return DeviceTensor(info, self._device, Block(buffer, memory), given.offset)
 
