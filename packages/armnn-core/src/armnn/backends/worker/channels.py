@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Lanes: bound steps whose tensors are in shared memory, on the side of the host and the worker.
+"""Channels in shared memory: bound steps of a worker, on the side of the host and of the worker.
 
-A lane is one bound step with a thread of the worker. Its host block begins with a command, its
-worker block with an answer; tensors follow. Both sides wake each other by an eventfd; the words in
-memory only save them from sleeping.
+A channel is one bound step with a thread of the worker; the protocol calls it a lane. Its host
+block begins with a command, its worker block with an answer; tensors follow. Both sides wake each
+other by an eventfd; the words in memory only save them from sleeping.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class SharedMemoryChannel:
         for gap in self._gaps:
             gap[:] = GAP
         link.number_of(self)
-        link.lanes.add(self)
+        link.channels.add(self)
         self._link = link
         return link
 

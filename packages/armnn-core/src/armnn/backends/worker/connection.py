@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A worker process and the connection to it: its start, frames with deadlines, its end."""
+"""A worker process and the connection to it: its start, messages with deadlines, its end."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ class WorkerConnection:
         fault: How it ended; None as long as it lives.
         has_worked: Whether it has answered a call.
         takes_descriptors: Whether memory can be shared with it.
-        lanes: The steps that may be running there.
+        channels: The steps that may be running there.
     """
 
     def __init__(self, recipe: Recipe, lost: Callable[[WorkerConnection], object]) -> None:
@@ -360,7 +360,7 @@ class WorkerConnection:
         self.fault: Fault | None = None
         self.has_worked = False
         self.takes_descriptors = not recipe.command
-        self.lanes: weakref.WeakSet[Running] = weakref.WeakSet()
+        self.channels: weakref.WeakSet[Running] = weakref.WeakSet()
         self._lost = lost
         self._did = ""
         self._is_settled = False
@@ -515,7 +515,7 @@ class WorkerConnection:
                 self._did = did
                 if did:
                     self._kill()
-                busy = [(each.title, each.running_call) for each in self.lanes]
+                busy = [(each.title, each.running_call) for each in self.channels]
                 running = [(title, number) for title, number in busy if number]
                 if running and not call:
                     layer, call = running[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The protocol between host and worker: frames, and networks, answers and errors as documents.
+"""The protocol between host and worker: messages, and networks, answers and errors as documents.
 
 A frame is, little-endian: magic (4 bytes), protocol (uint8), kind (uint8), number of blobs
 (uint16), sequence number (uint64), bytes of the document (uint32), zero (uint32); the bytes of each

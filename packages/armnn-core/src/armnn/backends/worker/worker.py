@@ -305,7 +305,7 @@ class Served:
         document: Document = {"shapes": [list(array.shape) for array in arrays]}
         return Answer(document | ({} if events is None else {"events": events.rows}), arrays)
 
-    def lane(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
+    def channel(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
         """Bind a workload to shared memory and start its thread."""
         number = self._new(request)
         prepared = self._workload(request)
@@ -316,14 +316,14 @@ class Served:
             outputs = self._placed(request.get("outputs"), prepared.layer.output_infos)
             step = self._step(prepared, inputs, outputs)
             command, answer = integers(request.get("blocks"), 2)
-            lane = ChannelServer(
+            channel = ChannelServer(
                 step, self._bytes(command).data, self._bytes(answer).data, wake, done
             )
         except BaseException:
             os.close(wake)
             os.close(done)
             raise
-        self._objects[number] = lane
+        self._objects[number] = channel
         return Answer()
 
     def nothing(self, _request: Document, _blobs: Sequence[memoryview]) -> Answer:
@@ -518,7 +518,7 @@ _HANDLERS: Final[dict[str, Callable[[Served, Document, Sequence[memoryview]], An
     "describe": Served.describe,
     "devices": Served.devices,
     "event": Served.event,
-    "lane": Served.lane,
+    "lane": Served.channel,
     "model": Served.model,
     "nothing": Served.nothing,
     "optimize": Served.optimize,
