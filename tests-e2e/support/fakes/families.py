@@ -111,7 +111,9 @@ class _FamilyWriter(Writer):
     def times(self, x: str, factor: float, name: str) -> str:
         if factor == 1:
             return x
-        return self.add("Mul", [x, self.hold(f"{name}.factor", np.float32([factor]))], name)
+        return self.add(
+            "Mul", [x, self.hold(f"{name}.factor", np.array([factor], np.float32))], name
+        )
 
     def normalized(self, x: str, name: str) -> str:
         given = [x, self.norm(f"{name}.w")]
@@ -211,7 +213,7 @@ def family_decoder(family: Family) -> bytes:
         logits = w.product("normalized", "raw", HIDDEN, WORDS)
     logits = w.times(logits, family.multipliers[2], "scaled")
     if family.logits_cap:
-        cap = w.hold("cap", np.float32([family.logits_cap]))
+        cap = w.hold("cap", np.array([family.logits_cap], np.float32))
         logits = w.add(
             "Mul", [w.add("Tanh", [w.add("Div", [logits, cap], "small")], "t"), cap], "c"
         )
