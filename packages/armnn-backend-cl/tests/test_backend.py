@@ -253,13 +253,14 @@ def test_memory_of_the_device_goes_in_and_out() -> None:
     np.testing.assert_array_equal(made, model.run(inputs)["y"])
 
 
-def test_memory_that_is_less_than_was_said_is_refused() -> None:
+def test_memory_that_is_not_as_was_said_is_refused() -> None:
     device = open_device()
     model = armnn.load_model(classifier(), backends=ONLY)
-    memory = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 40)
+    memory = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 43)
     place, info = (OPENCL, device.index), TensorInfo((2, 5))
     for offset, data, words in (
-        (4, memory.int_ptr, "has 40 bytes, expected at least 44: 40 from byte 4 on"),
+        (4, memory.int_ptr, "has 43 bytes, expected at least 44: 40 from byte 4 on"),
+        (3, memory.int_ptr, "begins at byte 3 of its OpenCL buffer: expected a multiple of 4"),
         (0, 0, "data of .* is 0x0, which OpenCL does not know as a buffer"),
     ):
         y = armnn.Buffer(place, 40, memory, data=data, offset=offset).tensor(info)

@@ -193,7 +193,8 @@ class DeviceMemory(TensorHandleFactory):
         """Return a tensor on a caller's buffer of the same OpenCL context, None of another.
 
         Raises:
-            MemoryImportError: There is no such buffer, or it ends before the tensor does.
+            MemoryImportError: There is no such buffer, it ends before the tensor does, or the
+                tensor begins within an element.
         """
         given = handle.as_buffer()
         if given is None or given.device != (OPENCL, self._device.index):
@@ -212,6 +213,12 @@ class DeviceMemory(TensorHandleFactory):
             raise MemoryImportError(
                 f"the OpenCL buffer of {given!r} has {buffer.size} bytes, expected at least "
                 f"{given.offset + given.nbytes}: {given.nbytes} from byte {given.offset} on"
+            )
+        itemsize = info.data_type.numpy_dtype.itemsize
+        if given.offset % itemsize:
+            raise MemoryImportError(
+                f"{given!r} begins at byte {given.offset} of its OpenCL buffer: expected a "
+                f"multiple of {itemsize}, the bytes of an element"
             )
         assert isinstance(memory, Queue)
         return DeviceTensor(info, self._device, Block(buffer, memory), given.offset)
