@@ -154,6 +154,7 @@ def test_a_dropped_network_is_freed_in_the_worker(runtime: Runtime, model: Loade
 
 
 def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> None:
+    faults = len(model.faults)
     target = np.full(SHAPE, 7, np.float32)
     assert model.run(fed(), {"y": target})["y"] is target
     np.testing.assert_array_equal(target, EXPECTED)
@@ -162,7 +163,7 @@ def test_bound_calls_and_callers_outputs_are_filled(model: LoadedNetwork) -> Non
     np.testing.assert_array_equal(call()["y"], EXPECTED)
     given["x"][1:] = 3
     np.testing.assert_array_equal(call()["y"][1:], np.full((3, 5), 3, np.float32))
-    assert not model.faults[1:], "the other backend has answered"
+    assert len(model.faults) == faults, "the other backend has answered"
 
 
 def test_arrays_that_a_bound_call_makes_are_shared_with_the_worker(
