@@ -31,7 +31,7 @@ from armnn.tensor import TensorInfo
 from armnn_backend_api.processes.channel import text_of
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer
+    from armnn.graph import Layer, Value
 
 __all__ = [
     "RETURNS",
@@ -201,7 +201,7 @@ def check_answer(
 
 
 def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -> None:
-    """Check a backend's views: each layer once, replacements that fit.
+    """Check a backend's views: each layer once, replacements that fit, a network without cycles.
 
     Counterpart of Arm NN's Validate.
 
@@ -235,6 +235,76 @@ def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -
                     f"backend {backend_id!r} deleted layer {value.producer.name!r}, but its "
                     f"output {value.info} is read and the part has no input like it to stand in"
                 )
+    taken = [*(each.pattern for each in views.substitutions), *views.deleted]
+    problem = _problem_of_parts(taken) or _problem_of_order(view, views, taken)
+    if problem:
+        raise OptimizationError(
+            f"backend {backend_id!r} returned optimization views that do not fit: {problem}"
+        )
+
+
+def _problem_of_parts(parts: Sequence[SubgraphView]) -> str:
+    """Return which part's outputs are wrong, in the order in which parts go, or nothing."""
+    gone: set[Layer] = set()
+    for part in parts:
+        own, given = set(part.layers), set(part.outputs)
+        gone |= own
+        for value in part.outputs:
+            if value.producer not in own:
+                return f"an output of a part is of layer {value.producer.name!r} outside of it"
+        for layer in part.layers:
+            own.remove(layer)
+            if any(value is not None and value.producer in own for value in layer.inputs):
+                return f"layer {layer.name!r} is listed before a layer that it reads"
+        for value in (value for layer in part.layers for value in layer.outputs):
+            readers = [reader.name for reader, _ in value.uses if reader not in gone]
+            if readers and value not in given:
+                return (
+                    f"layer {value.producer.name!r} goes, but {readers[0]!r} reads it and it is "
+                    "not among the outputs of its part"
+                )
+    return ""
+
+
+def _problem_of_order(
+    view: SubgraphView, views: OptimizationViews, taken: Sequence[SubgraphView]
+) -> str:
+    """Return what could not be computed in the changed network, or nothing.
+
+    Nodes are layers and values; values at the border of a part wait for what replaces them. A part
+    as one node would have cycles where it holds independent layers.
+    """
+    if not taken:
+        return ""
+    from graphlib import CycleError, TopologicalSorter  # late: most views take nothing
+
+    from armnn.graph import Value  # late: a prepared load does without
+
+    gone = {layer for part in taken for layer in part.layers}
+    waits: dict[Layer | Value, list[Layer | Value]] = {}
+    for layer in view.layers:
+        if layer not in gone:
+            waits[layer] = [value for value in layer.inputs if value is not None]
+            waits.update({value: [layer] for value in layer.outputs})
+    for part in views.deleted:
+        waits.update({old: [new] for old, new in zip(part.outputs, part.inputs, strict=False)})
+    for each in views.substitutions:
+        for layer in each.replacement.layers:
+            waits[layer] = [value.producer for value in layer.inputs if value is not None]
+        read = zip(each.replacement.inputs, each.pattern.inputs, strict=True)
+        waits.update({layer: [value] for layer, value in read if layer.is_read})
+        made = zip(each.pattern.outputs, each.replacement.outputs, strict=True)
+        waits.update({value: [layer] for value, layer in made})
+    for awaited in waits.values():
+        for node in awaited:
+            if node not in waits and isinstance(node, Value) and node.producer in gone:
+                return f"a part reads layer {node.producer.name!r}, which goes"
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        names = [node.name for node in error.args[1]]
+        return f"{names} would wait for each other"
+    return ""
 
 
 def _check_substitution(backend_id: str, substitution: Substitution) -> None:

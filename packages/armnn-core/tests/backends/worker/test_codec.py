@@ -117,6 +117,8 @@ class AcmeError(ValueError):
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
+        (ProtocolError("no block 3"), ProtocolError, "no block 3"),
+        (type("ProtocolError", (OSError,), {})("of HTTP"), OSError, "ProtocolError: of HTTP"),
         (errors.NotFoundError("no device 'x'"), errors.NotFoundError, "no device 'x'"),
         (ZeroDivisionError("boom"), ZeroDivisionError, "boom"),
         (OSError(19, "No such device"), OSError, "[Errno 19] No such device"),

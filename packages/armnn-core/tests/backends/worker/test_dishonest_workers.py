@@ -91,6 +91,34 @@ def other_sequence(frame: Message, numbers: random.Random) -> Message:
     return replace(frame, sequence=frame.sequence - 1 + 2 * numbers.randint(0, 1))
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (["layers"], [1, 0], "layer 'second' is listed before a layer that it reads"),
+        (["inputs"], [[1, 0]], "a part reads layer 'first', which goes"),
+        (["outputs"], [[1, 0]], "layer 'second' goes, but 'y' reads it"),
+        (["replacement", 1, "backend"], "Honest", "layer 'compiled' is given to 'Honest'"),
+        (["replacement", 1, "backend"], [], "layer 'compiled' is given to []"),
+        (["replacement", 1, "program", "number"], 2, "refused a request: there is no program 2"),
+    ],
+)
+def test_views_that_cannot_be_carried_out_are_a_fault_of_the_worker(
+    caplog: pytest.LogCaptureFixture, place: list[Any], value: Any, message: str
+) -> None:
+    def change(frame: Frame) -> Frame:
+        if "views" in frame.document:
+            found = frame.document["views"]["substitutions"][0]
+            for key in place[:-1]:
+                found = found[key]
+            found[place[-1]] = value
+        return frame
+
+    with workers_in_threads(change):
+        found, _ = answers("Compiling")
+    assert message in caplog.text
+    np.testing.assert_array_equal(found, np.maximum(GIVEN, 0))
+
+
 @pytest.mark.parametrize("change", [other_document, other_bytes, other_sequence])
 @pytest.mark.parametrize("place", ["Compiling", BOARD])
 def test_a_damaged_answer_costs_none_of_the_network(place: str, change: Callable[..., Any]) -> None:

@@ -210,9 +210,18 @@ def bad_views(kind: str, view: SubgraphView) -> OptimizationViews:
     if kind == "outputs":
         fragment = first.replacement()
         return OptimizationViews(substitutions=[Substitution(first, fragment)])
-    network = view.network
-    network.find("a").output.info = TensorInfo((2, 1))
-    return OptimizationViews(deleted=[first])
+    network, (a, b), (x,) = view.network, view.layers, view.inputs
+    if kind == "deleted":
+        a.output.info = TensorInfo((2, 1))
+        return OptimizationViews(deleted=[first])
+    layers, inputs, outputs = {
+        "order": ((b, a), (x,), (b.output,)),
+        "read": ((a,), (x,), ()),
+        "foreign": ((b,), (a.output, x), (b.output, a.output)),
+        "cycle": ((a,), (b.output,), (a.output,)),
+        "gone": ((a, b), (a.output,), (b.output,)),
+    }[kind]
+    return OptimizationViews(deleted=[SubgraphView(network, layers, inputs, outputs)])
 
 
 @pytest.mark.parametrize(
@@ -223,6 +232,11 @@ def bad_views(kind: str, view: SubgraphView) -> OptimizationViews:
         ("inputs", r"got inputs \['Float32\[3\]'\], expected \['Float32\[2\]'\]"),
         ("outputs", r"got outputs \[\], expected \['Float32\[2\]'\]"),
         ("deleted", r"deleted layer 'a', but its output Float32\[2,1\] is read"),
+        ("order", "layer 'b' is listed before a layer that it reads"),
+        ("read", "layer 'a' goes, but 'b' reads it and it is not among the outputs"),
+        ("foreign", "an output of a part is of layer 'a' outside of it"),
+        ("cycle", r"\[.*'b'.*\] would wait for each other"),
+        ("gone", "a part reads layer 'a', which goes"),
     ],
 )
 def test_views_that_do_not_fit_are_refused(
@@ -233,6 +247,16 @@ def test_views_that_do_not_fit_are_refused(
     )
     with pytest.raises(OptimizationError, match=message):
         optimize(chain("a", "b"), participants(backend))
+
+
+def test_a_part_may_have_layers_on_both_sides_of_one_that_stays(make_backend, participants) -> None:
+    def delete(self, view, model):
+        return OptimizationViews(deleted=[view.part(view.layers[0], view.layers[2])])
+
+    optimized = optimise(
+        chain("a", "b", "c"), participants(make_backend("First", optimize_subgraph=delete))
+    )
+    assert layers_of(optimized) == [("b", "Addition", "First")]
 
 
 def test_an_error_of_a_backend_that_optimizes_names_it(make_backend, participants) -> None:

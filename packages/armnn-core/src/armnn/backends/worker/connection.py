@@ -481,7 +481,8 @@ class WorkerConnection:
     def failure(self, document: protocol.Document, doing: str, call: int = 0) -> Exception:
         """Return the error that the backend raised in the worker.
 
-        A worker whose device is lost is given up, as nothing there can use it any more.
+        A worker whose device is lost is given up, as nothing there can use it any more; so is one
+        to which a request means nothing, as it does not hold what it said that it holds.
 
         Args:
             document: The error.
@@ -496,6 +497,8 @@ class WorkerConnection:
             lost = self.lose(f"lost its device: {error}", doing, call)
             lost.__cause__ = error
             return lost
+        if isinstance(error, ProtocolError):
+            return self.lose(f"refused a request: {error}", doing, call)
         return error
 
     def malformed(self, error: ProtocolError, doing: str) -> WorkerLostError:

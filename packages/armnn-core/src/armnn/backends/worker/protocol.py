@@ -367,9 +367,10 @@ def encoded_error(error: BaseException) -> Document:
     """
     kind = type(error).__name__
     message = text_of(error) or kind
-    if kind not in _ERRORS:
-        bases = (each.__name__ for each in type(error).__mro__)
-        name = next((each for each in bases if each in _ERRORS), "BackendError")
+    if _ERRORS.get(kind) is not type(error):
+        bases = type(error).__mro__
+        known = (each.__name__ for each in bases if _ERRORS.get(each.__name__) is each)
+        name = next(known, "BackendError")
         message = message if isinstance(error, ArmnnError) else f"{kind}: {message}"
         kind = name
     return {"error": kind, "text": message[:TEXT_LIMIT]}
@@ -394,7 +395,7 @@ _USUAL: Final[tuple[type[Exception], ...]] = (
 
 _ERRORS: Final[dict[str, type[Exception]]] = {
     name: getattr(errors, name) for name in errors.__all__ if name != "ClosingError"
-} | {kind.__name__: kind for kind in _USUAL}
+} | {kind.__name__: kind for kind in (*_USUAL, ProtocolError)}
 
 
 # -- values of documents ------------------------------------------------------------------------

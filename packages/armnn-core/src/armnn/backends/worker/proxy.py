@@ -191,7 +191,8 @@ class IsolatedBackend(NetworkBackend):
             views = compilation.optimize(link, view)
             try:
                 check_views(self.id, view, views)
-            except OptimizationError as error:
+                _check_backends(self.id, views)
+            except (OptimizationError, ProtocolError) as error:
                 raise link.malformed(ProtocolError(str(error)), "optimize") from error
             return views
         except WorkerLostError as error:
@@ -345,6 +346,18 @@ def _own(model: ModelContext) -> IsolatedModelContext:
     made = IsolatedModelContext(model.options)
     made.quantized_arithmetic = model.quantized_arithmetic
     return made
+
+
+def _check_backends(backend_id: str, views: OptimizationViews) -> None:
+    """Check that replacements stay with the backend: others do not know the worker's programs.
+
+    Raises:
+        ProtocolError: A layer is given to another one.
+    """
+    for each in views.substitutions:
+        for layer in each.replacement.layers:
+            if layer.backend not in (None, backend_id):
+                raise ProtocolError(f"layer {layer.name!r} is given to {layer.backend!r:.100}")
 
 
 def _size(info: Any) -> int | None:
