@@ -223,11 +223,11 @@ DIRECTLY = {
 """The methods whose answers are judged without a way to them."""
 
 IGNORED = {
-    *("acquire", "assign", "close", "copy_from", "copy_to", "free", "map", "release", "unmap"),
+    *("acquire", "assign", "close", "copy_from", "copy_to", "free", "map", "map_for", "release"),
     *("begin_run", "end_run", "register_tensor_handle_factories", "cache_file_count", "shared"),
     *("allocate", "array", "as_buffer", "copy_on_device", "export_fd", "trim", "wait", "wait_for"),
     *(f"{when}_{what}_network" for when in ("before", "after") for what in ("load", "unload")),
-    "after_enqueue_workload",
+    *("after_enqueue_workload", "unmap"),
 }
 """The methods that return nothing, and those whose callers judge what they return."""
 

@@ -105,13 +105,13 @@ def other_sequence(frame: Message, numbers: random.Random) -> Message:
 def test_views_that_cannot_be_carried_out_are_a_fault_of_the_worker(
     caplog: pytest.LogCaptureFixture, place: list[Any], value: Any, message: str
 ) -> None:
-    def change(frame: Frame) -> Frame:
-        if "views" in frame.document:
-            found = frame.document["views"]["substitutions"][0]
+    def change(reply: Message) -> Message:
+        if "views" in reply.document:
+            found = reply.document["views"]["substitutions"][0]
             for key in place[:-1]:
                 found = found[key]
             found[place[-1]] = value
-        return frame
+        return reply
 
     with workers_in_threads(change):
         found, _ = answers("Compiling")

@@ -253,7 +253,7 @@ def test_a_part_may_have_layers_on_both_sides_of_one_that_stays(make_backend, pa
     def delete(self, view, model):
         return OptimizationViews(deleted=[view.part(view.layers[0], view.layers[2])])
 
-    optimized = optimise(
+    optimized = optimize(
         chain("a", "b", "c"), participants(make_backend("First", optimize_subgraph=delete))
     )
     assert layers_of(optimized) == [("b", "Addition", "First")]
