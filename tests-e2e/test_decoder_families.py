@@ -13,8 +13,8 @@ import armnn
 from fakes.decoders import GROUPS
 from fakes.families import FAMILIES, SIZE, WORDS, family_decoder
 
-TOLERANCES = {"CpuRef": 1e-5, "CpuAcc": 1e-3}
-"""In parts of the largest logit; CpuAcc rounds what is multiplied to two terms of 8 bits."""
+TOLERANCES = {"CpuRef": 1e-5, "CpuAcc": 3e-4}
+"""In parts of the largest logit; CpuAcc rounds factors to 15 or 16 bits, by groups of 16."""
 
 
 @pytest.mark.parametrize("name", FAMILIES)

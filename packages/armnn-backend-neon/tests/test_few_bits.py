@@ -109,26 +109,44 @@ def test_the_largest_products_do_not_saturate(bits: int, block_size: int, level_
     np.testing.assert_allclose(y, np.broadcast_to(expected, y.shape), 1e-5, 1e-2)
 
 
+def rows_of_kind(kind: str, size: int) -> Array:
+    """Return rows whose numbers are as large as each other, or some of which are far larger."""
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal((40, size))
+    if kind == "skewed":
+        x *= np.exp(2 * rng.standard_normal(x.shape))
+    elif kind == "outliers":
+        x[:, ::97] *= 300
+    elif kind == "one outlier":
+        x[:, 7] *= 1000
+    return x.astype(np.float32)
+
+
+@pytest.mark.usefixtures("level")
+@pytest.mark.parametrize("kind", ["normal", "skewed", "outliers", "one outlier"])
+@pytest.mark.parametrize("block_size", [16, 32, 256])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_large_numbers_spoil_few_others(bits: int, block_size: int, kind: str) -> None:
+    x = rows_of_kind(kind, 576)
+    for points in ("none", "packed", "real"):
+        right, real = weights(70, 576, bits, block_size, points, False)
+        expected = x.astype(np.float64) @ real.T
+        y = multiply(x, right, None, bits=bits, block_size=block_size)
+        assert np.abs(y - expected).max() <= EXACT * np.abs(expected).max(), points
+
+
 @pytest.mark.usefixtures("level")
 @pytest.mark.parametrize("points", ["packed", "real"])
 @pytest.mark.parametrize("bits", [2, 4, 8])
-def test_skewed_rows_lose_no_more_than_by_rounding(bits: int, points: str) -> None:
-    rng = np.random.default_rng(11)
+def test_rows_of_one_term_lose_no_more_than_by_rounding(bits: int, points: str) -> None:
     right, real = weights(96, 576, bits, 32, points, False)
-    x = rng.standard_normal((6, 576)) * np.exp(rng.standard_normal((6, 576)))
-    x = x.astype(np.float32)
+    x = rows_of_kind("skewed", 576)
     expected = x.astype(np.float64) @ real.T
-
-    def error(y: Array) -> float:
-        return float(np.abs(y - expected).max() / np.abs(expected).max())
-
-    form = {"bits": bits, "block_size": 32}
-    assert error(multiply(x, right, None, **form)) <= EXACT
-    blocks = x.astype(np.float64).reshape(6, 18, 32)
+    blocks = x.astype(np.float64).reshape(40, 18, 32)
     steps = np.abs(blocks).max(-1, keepdims=True) / 127
-    rounded = np.rint(blocks / steps) * steps
-    made = multiply(x, right, None, accuracy_level=4, **form)
-    assert error(made) <= 1.01 * error(rounded.reshape(6, 576) @ real.T)
+    rounded = (np.rint(blocks / steps) * steps).reshape(40, 576) @ real.T
+    made = multiply(x, right, None, accuracy_level=4, bits=bits, block_size=32)
+    assert np.abs(made - expected).max() <= 1.01 * np.abs(rounded - expected).max()
 
 
 def test_one_large_number_in_a_block_spoils_no_others() -> None:

@@ -16,6 +16,11 @@ constexpr int kFewVectors = 4; /* of a panel's columns */
 constexpr int kFewColumns = kFewVectors * static_cast<int>(kLanes);
 constexpr int kFewRows = 4; /* that one unpacked register meets */
 
+/* Numbers of a row that share a step, unless they are bytes of one term: of a whole block of 256, an outlier would spoil them
+ * all. A word has as many weights of 2 bits.
+ */
+constexpr int64_t kNearGroup = 16;
+
 /* How numbers of a row meet weights. */
 enum class Form {
   shorts,    /* two in a word, one term */
@@ -26,6 +31,7 @@ enum class Form {
 
 constexpr int numbers_in_word(Form form) { return form == Form::shorts ? 2 : 4; }
 constexpr int terms_of(Form form) { return form == Form::two_bytes ? 2 : 1; }
+constexpr bool is_near(Form form) { return form == Form::shorts || form == Form::two_bytes; }
 
 /* The fields of a word: how many a lane's parts have, and which number of a word is part i of field j. */
 template <int kBits, int kInWord>
@@ -142,9 +148,9 @@ CPUACC_INLINE void add_words_by_pairs(Ints (&sums)[kTerms][R][V], const int32_t 
   }
 }
 
-/* The sums of products of a block. */
+/* The sums of products of a group. */
 template <int kBits, Form kForm, int R, int V, typename Vector>
-CPUACC_INLINE void sum_block(Vector (&sums)[terms_of(kForm)][R][V], const int32_t *&weights,
+CPUACC_INLINE void sum_group(Vector (&sums)[terms_of(kForm)][R][V], const int32_t *&weights,
                              const int32_t *(&steps)[terms_of(kForm)][R], int64_t words) {
   constexpr int kTerms = terms_of(kForm);
   CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
@@ -180,17 +186,32 @@ void sum_columns(const FewBitsPanel &p, int64_t row, int64_t vector) {
   constexpr int kTerms = terms_of(kForm);
   const int32_t *weights = p.weights + vector * kLanes;
   const int32_t *steps[kTerms][R];
-  const float *factors[R];
+  const float *group_steps[R];
   Floats totals[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     steps[0][r] = p.rows[row + r].first;
     if constexpr (kTerms == 2) steps[1][r] = p.rows[row + r].second;
-    factors[r] = p.rows[row + r].factors;
+    group_steps[r] = p.rows[row + r].group_steps;
     CPUACC_UNROLL for (int v = 0; v < V; ++v) totals[r][v] = Floats{};
   }
+  const int64_t group_words = is_near(kForm) ? kNearGroup * kBits / 32 : p.block_words;
   for (int64_t b = 0; b < p.blocks; ++b) {
-    Ints sums[kTerms][R][V];
-    sum_block<kBits, kForm>(sums, weights, steps, p.block_words);
+    Floats real[R][V];
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) real[r][v] = Floats{};
+    }
+    for (int64_t word = 0; word < p.block_words; word += group_words) {
+      Ints sums[kTerms][R][V];
+      sum_group<kBits, kForm>(sums, weights, steps, group_words);
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        const Floats step = splat(*group_steps[r]++);
+        CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+          Floats sum = __builtin_convertvector(sums[0][r][v], Floats);
+          if constexpr (kTerms == 2) sum += __builtin_convertvector(sums[1][r][v], Floats) * splat(kFewBitsSecond);
+          real[r][v] += sum * step;
+        }
+      }
+    }
     CPUACC_UNROLL for (int v = 0; v < V; ++v) {
       const int64_t place = b * kFewColumns + (vector + v) * kLanes;
       const Floats scale = load(p.scales + place);
@@ -201,12 +222,9 @@ void sum_columns(const FewBitsPanel &p, int64_t row, int64_t vector) {
         zero += __builtin_convertvector(widened<uint8_t>(p.points + place), Floats);
       }
       CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        Floats real = __builtin_convertvector(sums[0][r][v], Floats) * splat(factors[r][0]);
-        if constexpr (kTerms == 2) real += __builtin_convertvector(sums[1][r][v], Floats) * splat(factors[r][1]);
-        totals[r][v] += scale * (real - zero * splat(factors[r][2]));
+        totals[r][v] += scale * (real[r][v] - zero * splat(p.rows[row + r].block_sums[b]));
       }
     }
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) factors[r] += kFewBitsFactors;
   }
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
     const int64_t column = (vector + v) * kLanes;
@@ -234,9 +252,9 @@ void multiply_panel(const FewBitsPanel &p) {
 /* Products of bytes are as exact as the rounded row is; sums of those of weights of 8 bits do not fit into shorts. */
 constexpr bool adds_in_shorts(int32_t bits) { return kReads == Reads::shorts && SmallWeights::kAreThere && bits < 8; }
 
-FewBitsSteps few_bits_steps(int32_t bits, bool is_rounded) {
-  if (kReads == Reads::shorts) return {is_rounded && adds_in_shorts(bits) ? 4 : 2, 1};
-  return {4, is_rounded ? 1 : 2};
+FewBitsSteps few_bits_steps(int32_t bits, int64_t block_size, bool is_rounded) {
+  if (is_rounded && (kReads != Reads::shorts || adds_in_shorts(bits))) return {4, 1, block_size};
+  return kReads == Reads::shorts ? FewBitsSteps{2, 1, kNearGroup} : FewBitsSteps{4, 2, kNearGroup};
 }
 
 template <int kBits>
@@ -289,13 +307,13 @@ CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes]
   CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; ++i) to[Fields<kBits, 2>::place(i)] = static_cast<int16_t>(each[i]);
 }
 
-/* Numbers of a block as steps of a size, and what is left of them. Returns the sum of the steps. */
+/* Numbers of a group as steps of a size, and what is left of them. Returns the sum of the steps. */
 template <int kBits, typename Step>
-float put_steps(const float *x, int64_t n, int64_t block_size, float step, float *left, Step *to) {
+float put_steps(const float *x, int64_t n, int64_t group, float step, float *left, Step *to) {
   constexpr float kLeastStep = 1e-37f; /* of which the inverse is a number */
   const Floats inverse = splat(step < kLeastStep ? 0.0f : 1.0f / step);
   Floats sum{};
-  for (int64_t k = 0; k < block_size; k += kRoundedTogether, to += kRoundedTogether) {
+  for (int64_t k = 0; k < group; k += kRoundedTogether, to += kRoundedTogether) {
     Ints numbers[kRoundedTogether / kLanes];
     CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; i += kLanes) {
       const int64_t rest = n - k - i;
@@ -310,7 +328,7 @@ float put_steps(const float *x, int64_t n, int64_t block_size, float step, float
   return sum_of(sum) * step;
 }
 
-/* Of a block; at least the bits of infinity if a number is none. */
+/* Of a group; at least the bits of infinity if a number is none. */
 inline int32_t bits_of_largest(const float *x, int64_t n) {
   const auto larger = [](Floats a, Floats b) { /* as whole numbers, whose order is that of sizes */
     const auto one = reinterpret_cast<Ints>(a), other = reinterpret_cast<Ints>(b);
@@ -328,28 +346,38 @@ inline int32_t bits_of_largest(const float *x, int64_t n) {
 
 template <int kBits, typename Step>
 void round_row(const FewBitsRounding &r) {
+  constexpr float kMostSteps = sizeof(Step) == 2 ? 32767.0f : 127.0f;
   auto *first = reinterpret_cast<Step *>(const_cast<int32_t *>(r.to.first));
   auto *second = reinterpret_cast<Step *>(const_cast<int32_t *>(r.to.second));
-  float *factors = const_cast<float *>(r.to.factors);
-  for (int64_t begin = 0; begin < r.size; begin += r.block_size, factors += kFewBitsFactors) {
-    const int64_t n = r.size - begin < r.block_size ? r.size - begin : r.block_size;
-    const float *x = r.x + begin;
-    constexpr int32_t kInfinity = 0x7f800000;
-    const int32_t bits = bits_of_largest(x, n);
-    if (bits >= kInfinity) { /* which its sum alone passes on */
-      std::memset(first + begin, 0, static_cast<size_t>(r.block_size) * sizeof(Step));
-      if (second != nullptr) std::memset(second + begin, 0, static_cast<size_t>(r.block_size) * sizeof(Step));
-      factors[0] = factors[1] = 0.0f;
-      factors[2] = __builtin_nanf("");
-      continue;
+  float *steps = const_cast<float *>(r.to.group_steps);
+  float *sums = const_cast<float *>(r.to.block_sums);
+  const int64_t group = r.steps.group;
+  for (int64_t begin = 0; begin < r.size; begin += r.block_size, ++sums) {
+    *sums = 0.0f;
+    for (int64_t at = begin; at < begin + r.block_size; at += group, ++steps) {
+      const int64_t left = r.size - at;
+      const int64_t n = left < 0 ? 0 : left < group ? left : group;
+      const float *x = r.x + at;
+      constexpr int32_t kInfinity = 0x7f800000;
+      const int32_t bits = bits_of_largest(x, n);
+      if (bits >= kInfinity) { /* which its sum alone passes on */
+        std::memset(first + at, 0, static_cast<size_t>(group) * sizeof(Step));
+        if (second != nullptr) std::memset(second + at, 0, static_cast<size_t>(group) * sizeof(Step));
+        *steps = 0.0f;
+        *sums = __builtin_nanf("");
+        continue;
+      }
+      float largest;
+      std::memcpy(&largest, &bits, sizeof largest);
+      *steps = largest / kMostSteps;
+      if (second == nullptr) {
+        *sums += put_steps<kBits>(x, n, group, *steps, nullptr, first + at);
+      } else {
+        float rest[kNearGroup];
+        *sums += put_steps<kBits>(x, n, group, *steps, rest, first + at);
+        *sums += put_steps<kBits>(rest, n, group, *steps * kFewBitsSecond, nullptr, second + at);
+      }
     }
-    float largest;
-    std::memcpy(&largest, &bits, sizeof largest);
-    const float step = largest / r.most_steps;
-    factors[0] = step;
-    factors[1] = step / (2.0f * r.most_steps);
-    factors[2] = put_steps<kBits>(x, n, r.block_size, step, second == nullptr ? nullptr : r.left, first + begin);
-    if (second != nullptr) factors[2] += put_steps<kBits>(r.left, n, r.block_size, factors[1], nullptr, second + begin);
   }
 }
 

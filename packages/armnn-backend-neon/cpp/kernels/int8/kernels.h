@@ -232,19 +232,21 @@ struct Int8Prelu {
   Requantization requantization; /* without scales */
 };
 
-constexpr int64_t kFewBitsFactors = 3; /* of a block */
+constexpr float kFewBitsSecond = 1.0f / 254.0f; /* a step of the second term, in steps of the first one */
 
 /* The numbers that a row is rounded to: four bytes or two shorts in a word of 32 bits; in one term or the sum of two. */
 struct FewBitsSteps {
   int32_t in_word;
   int32_t terms;
+  int64_t group; /* numbers that have the same step: a whole part of a block */
 };
 
-/* A row of floats in rounded blocks: first[k] * factors[0] + second[k] * factors[1], of which factors[2] is the sum. Steps
- * are where FewBitsPanel reads them.
+/* A row of floats, rounded to (first[k] + second[k] * kFewBitsSecond) * the step of k's group. They are where FewBitsPanel
+ * reads them.
  */
 struct FewBitsRow {
-  const float *factors;
+  const float *group_steps;
+  const float *block_sums; /* of rounded numbers */
   const int32_t *first;
   const int32_t *second; /* nullptr: none */
 };
@@ -255,8 +257,6 @@ struct FewBitsRounding {
   int64_t block_size; /* a multiple of 16 */
   int32_t bits; /* of the weights that the row meets */
   FewBitsSteps steps;
-  float most_steps; /* of the largest number of a block */
-  float *left; /* memory for a block of floats */
   FewBitsRow to; /* is written */
 };
 
@@ -318,7 +318,7 @@ struct Int8Kernels {
 
   int32_t few_bits_columns; /* of a panel */
   /* Args: bits: of weights; is_rounded: whether a number of a row may be 8 bits, else it is nearly a float. */
-  FewBitsSteps (*few_bits_steps)(int32_t bits, bool is_rounded);
+  FewBitsSteps (*few_bits_steps)(int32_t bits, int64_t block_size, bool is_rounded);
   bool few_bits_turned; /* whether weights of 8 bits are read as signed bytes */
   void (*few_bits_panel)(const FewBitsPanel &panel);
   void (*round_few_bits)(const FewBitsRounding &rounding);

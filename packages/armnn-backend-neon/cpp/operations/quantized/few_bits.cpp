@@ -205,16 +205,14 @@ class FewBitsGemm final : public Operation {
     weights_.emplace(form_, columns_, setup.kernels);
     weights_->pack(setup, &inputs[1]);
     rows_ = form_.size == 0 ? 0 : setup[inputs[0]].count() / form_.size;
-    steps_ = setup.kernels.int8.few_bits_steps(form_.bits, is_rounded_);
-    /* Sums of a block of shorts have to fit into 32 bits. */
-    const auto most_sum = static_cast<float>(form_.block_size * ((1 << form_.bits) - 1));
-    most_steps_ = steps_.in_word == 2 ? std::min(32767.0f, std::floor(2147483392.0f / most_sum - 1.0f)) : 127.0f;
-    factor_bytes_ = aligned_bytes(static_cast<size_t>(weights_->blocks * kFewBitsFactors) * sizeof(float));
-    step_bytes_ = aligned_bytes(static_cast<size_t>(weights_->blocks * form_.block_size / steps_.in_word) * 4);
-    row_bytes_ = factor_bytes_ + step_bytes_ * static_cast<size_t>(steps_.terms);
+    steps_ = setup.kernels.int8.few_bits_steps(form_.bits, form_.block_size, is_rounded_);
+    const int64_t numbers = weights_->blocks * form_.block_size;
+    step_bytes_ = aligned_bytes(static_cast<size_t>(numbers / steps_.group) * sizeof(float));
+    sum_bytes_ = aligned_bytes(static_cast<size_t>(weights_->blocks) * sizeof(float));
+    term_bytes_ = aligned_bytes(static_cast<size_t>(numbers / steps_.in_word) * 4);
+    row_bytes_ = step_bytes_ + sum_bytes_ + term_bytes_ * static_cast<size_t>(steps_.terms);
     rows_bytes_ = aligned_bytes(static_cast<size_t>(rows_) * sizeof(FewBitsRow));
-    left_bytes_ = steps_.terms == 2 ? aligned_bytes(static_cast<size_t>(form_.block_size) * sizeof(float)) : 0;
-    return rows_bytes_ + row_bytes_ * static_cast<size_t>(rows_) + left_bytes_ * static_cast<size_t>(setup.threads);
+    return rows_bytes_ + row_bytes_ * static_cast<size_t>(rows_);
   }
 
   Description describe() const override { return FewBitsProduct{form_, columns_}; }
@@ -222,17 +220,17 @@ class FewBitsGemm final : public Operation {
   void run(const Frame &frame) const override {
     auto *rows = reinterpret_cast<FewBitsRow *>(frame.scratch());
     std::byte *memory = frame.scratch() + rows_bytes_;
-    std::byte *left = memory + row_bytes_ * static_cast<size_t>(rows_);
     constexpr double kRoundingElements = 4.0;
     const double row_ns = static_cast<double>(form_.size) * kRoundingElements * frame.element_ns();
-    frame.for_each(rows_, row_ns, [&](int64_t i, int32_t thread) {
-      std::byte *own = memory + row_bytes_ * static_cast<size_t>(i);
-      const auto words = [&](size_t place) { return reinterpret_cast<const int32_t *>(own + factor_bytes_ + place); };
-      rows[i] = {reinterpret_cast<const float *>(own), words(0), steps_.terms == 2 ? words(step_bytes_) : nullptr};
+    frame.for_each(rows_, row_ns, [&](int64_t i, int32_t) {
+      const std::byte *steps = memory + row_bytes_ * static_cast<size_t>(i);
+      const std::byte *sums = steps + step_bytes_;
+      const std::byte *terms = sums + sum_bytes_;
+      rows[i] = {reinterpret_cast<const float *>(steps), reinterpret_cast<const float *>(sums),
+                 reinterpret_cast<const int32_t *>(terms),
+                 steps_.terms == 2 ? reinterpret_cast<const int32_t *>(terms + term_bytes_) : nullptr};
       frame.kernels.int8.round_few_bits({frame.in<float>(inputs[0]) + i * form_.size, form_.size, form_.block_size,
-                                         form_.bits, steps_, most_steps_,
-                                         reinterpret_cast<float *>(left + left_bytes_ * static_cast<size_t>(thread)),
-                                         rows[i]});
+                                         form_.bits, steps_, rows[i]});
     });
     const int64_t parts = ratio_up(rows_, kRowsTogether);
     const double numbers = static_cast<double>(form_.size * weights_->width * std::min(rows_, kRowsTogether));
@@ -274,12 +272,11 @@ class FewBitsGemm final : public Operation {
   bool is_rounded_;
   int64_t rows_ = 0;
   FewBitsSteps steps_{};
-  float most_steps_ = 0.0f;
-  size_t factor_bytes_ = 0;
   size_t step_bytes_ = 0;
+  size_t sum_bytes_ = 0;
+  size_t term_bytes_ = 0;
   size_t row_bytes_ = 0;
   size_t rows_bytes_ = 0;
-  size_t left_bytes_ = 0;
   std::optional<FewBitsPanels> weights_;
 };
 

@@ -2062,7 +2062,7 @@ class LayerBuilders:
             bits: Of a number: 2, 4 or 8.
             block_size: How many numbers of a row share a scale; the last block may have fewer.
             accuracy_level: 4 if the numbers of the input may be rounded to 8 bits in blocks; with
-                any other, results are as near as 1e-4 of those in float32.
+                any other, results are within 1e-4 of the largest one of those in float32.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.

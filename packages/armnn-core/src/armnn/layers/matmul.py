@@ -402,7 +402,7 @@ class MatMulNBitsDescriptor(Descriptor):
         bits: Of a number: 2, 4 or 8.
         block_size: How many numbers of a row share a scale; the last block may have fewer.
         accuracy_level: 4 if the numbers of the input may be rounded to 8 bits in blocks; with any
-            other, results are as near as 1e-4 of those in float32.
+            other, results are within 1e-4 of the largest one of those in float32.
     """
 
     bits: int = parameter(4, one_of=(2, 4, 8))

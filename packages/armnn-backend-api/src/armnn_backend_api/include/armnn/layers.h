@@ -829,8 +829,8 @@ enum {
 /* How many numbers of a row share a scale; the last block may have fewer. */
 #define ARMNN_MAT_MUL_N_BITS_BLOCK_SIZE "block_size"
 #define ARMNN_MAT_MUL_N_BITS_BLOCK_SIZE_DEFAULT 32
-/* 4 if the numbers of the input may be rounded to 8 bits in blocks; with any other, results are as
- * near as 1e-4 of those in float32.
+/* 4 if the numbers of the input may be rounded to 8 bits in blocks; with any other, results are
+ * within 1e-4 of the largest one of those in float32.
  */
 #define ARMNN_MAT_MUL_N_BITS_ACCURACY_LEVEL "accuracy_level"
 #define ARMNN_MAT_MUL_N_BITS_ACCURACY_LEVEL_DEFAULT 0
