@@ -15,7 +15,7 @@ def network() -> Network:
     x = net.add_input("x", TensorInfo((1, 4, 4, 8)))
     weights = np.ones((8, 1, 1, 8), np.float32) / 8
     y = net.add_convolution2d(x, net.add_constant(weights), data_layout="NHWC", name="first")
-    y = net.add_normalization(y, data_layout="NHWC", name="between")
+    y = net.add_trilu(y, name="between")
     y = net.add_activation(y, function="ReLu", name="last")
     net.add_output("y", y)
     return net
@@ -30,7 +30,7 @@ def test_the_report_says_what_crosses_between_gpu_and_cpu() -> None:
         "last": "GpuAcc",
     }
     (refusal,) = rows["between"].refusals
-    assert str(refusal.reason) == "GpuAcc has no kernels for Normalization"
+    assert str(refusal.reason) == "GpuAcc has no kernels for Trilu"
     borders = [border for part in report.parts for border in part.borders]
     assert [(border.source, border.bytes, border.copied) for border in borders] == [
         ("GpuAcc", 512, True),

@@ -231,8 +231,11 @@ def _executions(runs: Sequence[TimedRun]) -> _Node:
             times[label] += 1
             node = workloads.setdefault(key, _Node(label, [None] * len(runs), backend))
             node.spans[index] = _span_of(layer.event)
-            for kernel in (*layer.kernels, *layer.on_device):
-                name = str(kernel.details.get("kernel", kernel.name))
+            named = [(kernel.name, kernel) for kernel in layer.kernels]
+            named += [
+                (str(each.details.get("kernel", each.name)), each) for each in layer.on_device
+            ]
+            for name, kernel in named:
                 durations = node.kernels.setdefault(name, [0] * len(runs))
                 durations[index] += kernel.duration_ns
         ends = [_span_of(layer.event) for layer in run.layers] or [_span_of(run.event)]
