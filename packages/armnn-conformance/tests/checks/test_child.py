@@ -134,7 +134,7 @@ def test_doctor_remembers_a_crash_until_the_case_passes(
     options = ["--armnn-layers", "Softmax", "-m", "conformance_correct"]
     options += ["-k", "not graphs and not capability"]
     result = pytester.runpytest_inprocess(*KIT, "--armnn-backend", backend_id, *options)
-    result.assert_outcomes(failed=1, skipped=7, deselected=49)
+    result.assert_outcomes(failed=1, skipped=7, deselected=60)
     result.stdout.fnmatch_lines([f"*{CRASHING_CASE}: the process ended with SIGSEGV"])
     (told,) = findings(capsys)
     assert told.startswith("The conformance kit saw backend 'Small' (armnn-backend-acme")

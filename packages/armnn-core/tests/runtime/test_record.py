@@ -300,7 +300,7 @@ CHANGES: dict[str, tuple[Callable[[Path, pytest.MonkeyPatch], object], list[str]
         ["environment.ARMNN_ACME_LEVEL"],
     ),
     "variable of a library": (
-        lambda _, patch: patch.setenv("OPENBLAS_NUM_THREADS", "1"),
+        lambda _, patch: patch.setenv("OPENBLAS_NUM_THREADS", "3"),
         ["environment.OPENBLAS_NUM_THREADS"],
     ),
     "libraries": (

@@ -102,7 +102,9 @@ class Probe:
         backend = ctypes.c_void_p()
         self._calls.call(table.create, self._host.table, None, 0, backend)
         self._calls.check_made("create", backend)
-        self._calls.allow(stated_disturbances(table, backend))
+        self._calls.name("describe")
+        self._calls.allow(stated_disturbances(table, backend))  # before create is judged
+        self._calls.name("create")
         self._calls.enter("describe")
         describe(table, backend)
         device = DeviceMemory.needed_by(table, backend, self._call_of_device)
