@@ -457,7 +457,7 @@ def test_an_unknown_layer_is_told(
     model: Callable[..., str], capsys: pytest.CaptureFixture[str], name: str, hint: str
 ) -> None:
     assert main(["inspect", model(), "--layer", name]) == 1
-    assert re.search(f"--layer got '{name}', which is no layer.*{hint}", capsys.readouterr().err)
+    assert re.search(f"--layer got '{name}', which is not a layer.*{hint}", capsys.readouterr().err)
 
 
 # A model is a list of operators: "Add" becomes one layer, "Swish" two, "Odd" none at all.
