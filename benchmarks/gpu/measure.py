@@ -180,7 +180,7 @@ def main() -> None:
 
 
 def about(device: Device) -> dict[str, Any]:
-    """Return what was measured and with what."""
+    """Return the facts about the device, the machine and the versions of a record."""
     driver = device.device
     return {
         "device": device.name,

@@ -198,7 +198,7 @@ typedef int32_t armnn_memory_kind;
 enum {
   ARMNN_MEMORY_ANY = 0, /* On the device, or in host memory where takes_host_memory says so. */
   ARMNN_MEMORY_HOST = 1, /* In host memory only, such as lengths and positions that the backend reads while it enqueues. */
-  ARMNN_MEMORY_DEVICE = 2, /* On the device only, whatever takes_host_memory says. */
+  ARMNN_MEMORY_DEVICE = 2, /* Memory of the device, also where takes_host_memory is not 0. */
 };
 #endif
 
@@ -640,8 +640,9 @@ struct armnn_io_requirement {
   uint64_t min_align;
   /* Size in bytes that may be touched; 0: that of the tensor. Written by the callee. */
   uint64_t min_bytes;
-  /* An armnn_memory_kind, for backends with armnn.device/2; the host copies a tensor that is
-   * elsewhere. Written by the callee. Since 1.3.
+  /* The memory, as an armnn_memory_kind, that execute takes this tensor in; for backends with
+   * armnn.device/2. The host copies a tensor that is in another memory. Written by the callee. Since
+   * 1.3.
    */
   int32_t memory_kind;
   /* 0. Since 1.3. */
