@@ -8,7 +8,7 @@ from importlib.metadata import metadata
 import pytest
 from packaging.requirements import Requirement
 
-from armnn.installing import BACKENDS, PARSERS, USUAL, install_command, reinstall_command
+from armnn.installing import BACKENDS, CPU_EXTRA, PARSERS, install_command, reinstall_command
 
 NOTE = (
     "(WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn)"
@@ -46,7 +46,7 @@ def test_others_are_installed_again_from_where_they_came(name: str, command: str
 
 def test_what_is_advised_is_an_extra_of_the_core() -> None:
     extras = metadata("armnn-core").get_all("Provides-Extra") or []
-    assert USUAL.removeprefix("armnn-core[").removesuffix("]") in extras
+    assert CPU_EXTRA.removeprefix("armnn-core[").removesuffix("]") in extras
     assert set(PARSERS) <= set(extras)
     required = " ".join(metadata("armnn-core").get_all("Requires-Dist") or [])
     for name in PARSERS.values():

@@ -18,8 +18,8 @@ from typing import Final
 from armnn.errors import NotInstalledError
 from armnn.metadata import entry_points, normalized
 
-USUAL: Final = "armnn-core[cpu]"
-"""The core with the usual backends and parsers."""
+CPU_EXTRA: Final = "armnn-core[cpu]"
+"""The core with the backends for CPUs, the parsers and the command."""
 
 LOADER: Final = "armnn-dynamic-loader"
 """The distribution that brings backends which are files."""
@@ -27,15 +27,15 @@ LOADER: Final = "armnn-dynamic-loader"
 TOOLS: Final = "armnn-tools"
 """The distribution that brings the command and what it shows."""
 
-REFERENCE: Final = "CpuRef"
+CPU_REF: Final = "CpuRef"
 """The backend that defines what a layer computes."""
 
-FAST: Final = "CpuAcc"
+CPU_ACC: Final = "CpuAcc"
 """The backend for CPUs; examples name it."""
 
 BACKENDS: Final = {
-    REFERENCE: "armnn-backend-ref",
-    FAST: "armnn-backend-neon",
+    CPU_REF: "armnn-backend-ref",
+    CPU_ACC: "armnn-backend-neon",
     "GpuAcc": "armnn-backend-cl",
     "Custom": "armnn-backend-custom",
     "OpenVino": "armnn-backend-openvino",

@@ -19,7 +19,7 @@ from armnn.arguments import closest, shown
 from armnn.backends.calling import blamed
 from armnn.backends.contract import Backend
 from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
-from armnn.installing import BACKENDS, USUAL, install_command
+from armnn.installing import BACKENDS, CPU_EXTRA, install_command
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api.memory import printable
 from armnn_backend_api.processes.channel import text_of
@@ -154,7 +154,7 @@ def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> Unknown
     elif meant is not None:
         remedy = f"; did you mean {meant!r}?"
     else:
-        remedy = "." if known else f". The usual ones: {install_command(USUAL)}."
+        remedy = "." if known else f". The usual ones: {install_command(CPU_EXTRA)}."
     if not all(entry.id for entry in entries):
         remedy += " Some files were turned down: 'armnn doctor' says why."
     return UnknownBackendError(f"There is no backend {backend_id!r} ({listed}){remedy}")
@@ -176,7 +176,7 @@ def none_usable(entries: Sequence[BackendEntry]) -> BackendUnavailableError:
     if not found:
         return BackendUnavailableError(
             f"No backend can be used, as none is installed. The usual ones: "
-            f"{install_command(USUAL)}."
+            f"{install_command(CPU_EXTRA)}."
         )
     found.sort(key=lambda entry: bool(entry.message))  # first what only needs to be named
     reasons = [_reason(entry) for entry in found[:LISTED_LIMIT]]

@@ -40,7 +40,7 @@ from armnn.errors import (
     UnknownBackendError,
     UnknownNameError,
 )
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 from armnn_backend_api.names import fault_of_id
 
@@ -349,10 +349,10 @@ class BackendRegistry:
         """
         ids: tuple[str, ...] = ()
         if not isinstance(backend_ids, str):
-            ids = texts(backend_ids, "the backends", f"a list of ids such as {[REFERENCE]}")
+            ids = texts(backend_ids, "the backends", f"a list of ids such as {[CPU_REF]}")
         if not ids:
             raise InvalidArgumentError(
-                f"the backends are {backend_ids!r}: expected a list of ids such as {[REFERENCE]}"
+                f"the backends are {backend_ids!r}: expected a list of ids such as {[CPU_REF]}"
             )
         found: list[Backend] = []
         skipped: list[SkippedBackend] = []
@@ -501,7 +501,7 @@ class BackendRegistry:
                 _log.warning("%s It is left out.", _left_out(entry, error).message)
             else:
                 if score > 0:
-                    ranked.append((entry.id == REFERENCE, -score, entry.id, backend))
+                    ranked.append((entry.id == CPU_REF, -score, entry.id, backend))
         if not ranked:
             raise none_usable(self.entries())
         return tuple(backend for *_, backend in sorted(ranked, key=lambda row: row[:3]))

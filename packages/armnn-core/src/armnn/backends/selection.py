@@ -21,7 +21,7 @@ from armnn.arguments import closest
 from armnn.backends.loading import BackendEntry
 from armnn.backends.options import CreationOptions
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import CPU_ACC, CPU_REF
 from armnn_backend_api.names import fault_of_id
 
 __all__ = ["Selection", "environment", "is_elevated", "is_placed", "own_id"]
@@ -296,7 +296,7 @@ class Selection:
             if fault_of_id(word.removeprefix("-")):
                 raise InvalidArgumentError(
                     f"the environment variable {VARIABLE}={text!r} is not a list of ids: got "
-                    f"{word!r}, expected for example '{REFERENCE},{FAST}' or '-{FAST}'"
+                    f"{word!r}, expected for example '{CPU_REF},{CPU_ACC}' or '-{CPU_ACC}'"
                 )
         return cls(
             enable_static=options.enable_static_backends,

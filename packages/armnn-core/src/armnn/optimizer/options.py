@@ -23,7 +23,7 @@ from armnn.arguments import (
 )
 from armnn.backends import OptionValue
 from armnn.errors import InvalidArgumentError
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import CPU_ACC, CPU_REF
 from armnn.types import ArmnnEnum
 
 DebugCallback: TypeAlias = "Callable[[str, int, NDArray[Any]], object]"
@@ -40,11 +40,11 @@ REMOVED = {
 ELSEWHERE = {
     **dict.fromkeys(
         ("providers", "provider", "devices"),
-        f"backends=[{FAST!r}, {REFERENCE!r}] names the backends, the most preferred first",
+        f"backends=[{CPU_ACC!r}, {CPU_REF!r}] names the backends, the most preferred first",
     ),
     **dict.fromkeys(
         ("threads", "num_threads", "intra_op_num_threads"),
-        f"backend_options={{{FAST!r}: {{'NumberOfThreads': 2}}}} says how many a backend may use",
+        f"backend_options={{{CPU_ACC!r}: {{'NumberOfThreads': 2}}}} limits those of a backend",
     ),
 }
 """How options of other runtimes are called here."""
@@ -117,7 +117,7 @@ def _layer_backends(value: object, what: str) -> dict[str, str]:
 
 
 def _model_options(value: object, what: str) -> dict[str, dict[str, OptionValue]]:
-    expected = f"a mapping from backend ids to their options, such as {{{FAST!r}: {{...}}}}"
+    expected = f"a mapping from backend ids to their options, such as {{{CPU_ACC!r}: {{...}}}}"
     options = mapping({} if value is None else value, what, expected)
     for backend, given in options.items():
         of = f"the options for backend {text(backend, f'a backend id in {what}')!r}"

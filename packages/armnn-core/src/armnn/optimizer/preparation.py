@@ -23,7 +23,7 @@ from armnn.backends.cache import Changes, Program, footprint_of
 from armnn.backends.contract import Backend
 from armnn.errors import OptimizationError, ShapeError
 from armnn.graph import Layer, Network, Value
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer.assignment.assign import UNASSIGNED, Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.partition import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
@@ -202,7 +202,7 @@ class Preparation:
             ArmnnError: A backend does not know its options.
         """
         participants, options = self._participants, self._options
-        runs_all = any(each.id == REFERENCE for each in participants.candidates)
+        runs_all = any(each.id == CPU_REF for each in participants.candidates)
         if self._is_static or (runs_all and not options.strict and not options.model_options):
             return
         made: list[Network] = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias
 from armnn import metadata
 from armnn.arguments import closest, file_path, mapping, refused, shown, text
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError, ParseError
-from armnn.installing import PARSERS, USUAL, install_command
+from armnn.installing import CPU_EXTRA, PARSERS, install_command
 
 if TYPE_CHECKING:
     from armnn.graph import Network, Survey
@@ -456,7 +456,7 @@ def _no_parser(subject: str, suffix: str) -> str:
         return f"{message}; {suggestion}{advice}."
     if installed:
         return f"{message}."
-    return f"{message}. The usual ones: {install_command(USUAL)}."
+    return f"{message}. The usual ones: {install_command(CPU_EXTRA)}."
 
 
 def is_below(location: str) -> bool:

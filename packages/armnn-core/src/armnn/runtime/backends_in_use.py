@@ -27,7 +27,7 @@ from armnn.errors import (
     InvalidArgumentError,
 )
 from armnn.graph.python_operators import registered_names
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer.participants import Candidate, Participants
 from armnn.runtime.closing import Closing
 from armnn.runtime.request import OptimizationRequest
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 PROTECTED_CONTENT = "ProtectedContentAllocation"
 """The capability of a backend that computes in memory which the host cannot read."""
 
-EVALUATOR = REFERENCE
+EVALUATOR = CPU_REF
 """The backend that computes constant layers, if it is there: it is the definition of right."""
 
 

@@ -22,7 +22,7 @@ from armnn.backends.cache import StaleEntryError
 from armnn.backends.options import DEFAULT_STRATEGY
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import InvalidArgumentError, ModelFileError
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer.options import OptimizerOptions, checked_options
 from armnn.parsing import ParserOptions, parse, parse_folded
 from armnn.runtime.calls.control import NetworkProperties, check_profiler
@@ -283,7 +283,7 @@ def profiler_of(profiler: ProfilingSink | None, options: OptimizerOptions) -> Pr
 def _backend_ids(backends: object) -> tuple[str, ...] | str | None:
     if backends is None or isinstance(backends, str):  # the registry knows what to say of a text
         return backends
-    ids = texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")
+    ids = texts(backends, "the backends", f"a list of ids such as {[CPU_REF]}")
     return AUTO if ids == (AUTO,) else ids
 
 

@@ -15,7 +15,7 @@ from armnn.backends import BackendRegistry, CreationOptions
 from armnn.backends.cache import Footprint
 from armnn.errors import BackendError
 from armnn.graph import Aliased, Network
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer import Candidate, Report
 from armnn.optimizer.assignment.assign import Evaluator
 from armnn.optimizer.phases import layers_before_backends
@@ -213,7 +213,7 @@ class OptimizedLayers:
 def reference_evaluator() -> Evaluator:
     """Return an evaluator of constants and shapes: CpuRef, or none where it is not installed."""
     try:
-        backend = BackendRegistry(CreationOptions()).get(REFERENCE)
+        backend = BackendRegistry(CreationOptions()).get(CPU_REF)
     except BackendError:
         return Evaluator(())
     return Evaluator((Candidate.of(backend, {}),))

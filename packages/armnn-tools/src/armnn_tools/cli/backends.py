@@ -35,8 +35,8 @@ from armnn.errors import BackendError, BackendUnavailableError, InvalidArgumentE
 from armnn.installing import (
     BUILD_COMMANDS,
     CONFORMANCE,
-    REFERENCE,
-    USUAL,
+    CPU_EXTRA,
+    CPU_REF,
     WHEELHOUSE,
     import_companion,
     install_command,
@@ -52,7 +52,7 @@ examples:
   armnn backends --load                            ... and whether it can be loaded
   armnn backends -v                                ... and what each can do
   armnn backends --dynamic-backends-path /opt/acme --json
-  armnn backends --layers {REFERENCE}                   which layers it supports, by data type
+  armnn backends --layers {CPU_REF}                   which layers it supports, by data type
   armnn backends --card card.json                  what the conformance kit found out
   armnn backends new Acme --id AcmeNpu             begin one of your own
   armnn backends lock --dynamic-backends-path /opt/acme     trust what is there now
@@ -161,7 +161,7 @@ def list_backends(arguments: argparse.Namespace) -> int:
         if stated:
             _print_capabilities(stated)
     else:
-        print(f"No backend is installed. The usual ones: {install_command(USUAL)}.")
+        print(f"No backend is installed. The usual ones: {install_command(CPU_EXTRA)}.")
     return 0
 
 

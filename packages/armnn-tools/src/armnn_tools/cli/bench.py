@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from armnn.installing import FAST
+from armnn.installing import CPU_ACC
 from armnn.parsing import parse
 from armnn_tools.benchmarking import PEERS, Measurement, bench
 from armnn_tools.benchmarking.measuring import check_plot, write_plot
@@ -30,7 +30,7 @@ examples:
   armnn bench model.onnx
   armnn bench model.onnx --against onnxruntime,openvino --threads 1
   armnn bench model.tflite --against litert --streams 4 --plot times.svg
-  armnn bench model.onnx --backends {FAST} --shape x=8x3x224x224 --duration 10 --json
+  armnn bench model.onnx --backends {CPU_ACC} --shape x=8x3x224x224 --duration 10 --json
 """
 
 _COLUMNS = ("runtime", "p50 ms", "p90 ms", "p99 ms", "of ours", "runs/s", "load ms", "first ms", "")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
-from armnn.installing import FAST, REFERENCE, import_companion
+from armnn.installing import CPU_ACC, CPU_REF, import_companion
 from armnn.parsing import parse
 from armnn_backend_api.processes import Bounds, Program, run
 from armnn_tools.cli.inputs import add_sample_arguments, samples_for
@@ -43,14 +43,14 @@ from armnn_tools.debugging.other_runtimes import first_states, runtime_of
 
 _EXAMPLES = f"""\
 examples:
-  armnn compare model.onnx --backends {FAST}
-  armnn compare model.onnx --backends GpuAcc,{REFERENCE} --inputs pictures --every-layer
-  armnn compare model.tflite --backends {FAST} --samples 3 --json
-  armnn compare model.onnx --backends {FAST} --option {FAST}.FastMathEnabled=true
-  armnn compare SmolLM2 --backends {FAST} --prompt "The capital of France is"
+  armnn compare model.onnx --backends {CPU_ACC}
+  armnn compare model.onnx --backends GpuAcc,{CPU_REF} --inputs pictures --every-layer
+  armnn compare model.tflite --backends {CPU_ACC} --samples 3 --json
+  armnn compare model.onnx --backends {CPU_ACC} --option {CPU_ACC}.FastMathEnabled=true
+  armnn compare SmolLM2 --backends {CPU_ACC} --prompt "The capital of France is"
   armnn compare model.onnx --tools
   armnn compare model.onnx --passes
-  armnn compare model.onnx --backends {FAST} --vary ARMNN_CPUACC_ISA=avx2,sse2
+  armnn compare model.onnx --backends {CPU_ACC} --vary ARMNN_CPUACC_ISA=avx2,sse2
 """
 
 _COLUMNS = ("", "layer", "type", "backend", "verdict", "error", "allowed", "wrong runs", "first")
@@ -186,7 +186,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raise InvalidArgumentError for options that exclude each other."""
     if not (arguments.backends or arguments.passes or arguments.tools):
         raise InvalidArgumentError(
-            f"compare needs the backends to look at: name them, as in --backends {FAST}"
+            f"compare needs the backends to look at: name them, as in --backends {CPU_ACC}"
         )
     alone = {"--passes": arguments.passes, "--tools": arguments.tools, "--vary": arguments.vary}
     given = [name for name, value in alone.items() if value]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from armnn.errors import InvalidArgumentError
-from armnn.installing import FAST, REFERENCE, import_companion
+from armnn.installing import CPU_ACC, CPU_REF, import_companion
 from armnn.optimizer import Report
 from armnn.parsing import parse
 from armnn_tools.cli.assigned_layers import with_given_shapes
@@ -27,9 +27,9 @@ from armnn_tools.cli.output import check_writable, print_json, printable, progre
 
 _EXAMPLES = f"""\
 examples:
-  armnn compile model.onnx --backends {FAST} -o model.armnn-prepared
-  armnn compile model.onnx --backends {FAST},{REFERENCE} --shape x=1x3x224x224 -o m.armnn-prepared
-  armnn compile FOLDER --backends {FAST} --capacity 1024 -o FOLDER/model.armnn-prepared
+  armnn compile model.onnx --backends {CPU_ACC} -o model.armnn-prepared
+  armnn compile model.onnx --backends {CPU_ACC},{CPU_REF} --shape x=1x3x224x224 -o m.armnn-prepared
+  armnn compile FOLDER --backends {CPU_ACC} --capacity 1024 -o FOLDER/model.armnn-prepared
   armnn run model.armnn-prepared --input x=cat.png
 """
 

@@ -61,7 +61,7 @@ from armnn.backends.sources import (
     installed_sources,
 )
 from armnn.errors import ArmnnError, InvalidArgumentError
-from armnn.installing import FAST, USUAL, install_command, reinstall_command
+from armnn.installing import CPU_ACC, CPU_EXTRA, install_command, reinstall_command
 from armnn.parsing import installed_parsers
 from armnn.processor import described_processor
 from armnn_backend_api.processes import Bounds, PythonCall, run
@@ -79,8 +79,8 @@ from armnn_tools.cli.output import print_json, print_table, printable, progress
 _EXAMPLES = f"""\
 examples:
   armnn doctor                                     load every backend and say what is wrong
-  armnn doctor --backends {FAST}                   exit with 1 unless {FAST} can be used
-  armnn doctor --backends "GpuAcc?,{FAST}"         ... and say why a list skips GpuAcc
+  armnn doctor --backends {CPU_ACC}                   exit with 1 unless {CPU_ACC} can be used
+  armnn doctor --backends "GpuAcc?,{CPU_ACC}"         ... and say why a list skips GpuAcc
   armnn doctor --dynamic-backends-path /opt/acme --json
   armnn doctor --dynamic-backends-path /opt/acme --reprobe
   armnn doctor --lock-file acme.lock               what a lock file lets in
@@ -558,7 +558,9 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
         if entry.is_static and not (entry.declared_range or entry.is_registered)
     ]
     if not entries:
-        found.append(Finding(f"No backend is installed. The usual ones: {install_command(USUAL)}."))
+        found.append(
+            Finding(f"No backend is installed. The usual ones: {install_command(CPU_EXTRA)}.")
+        )
     found += [
         Finding(
             f"The entry points of {distribution} in {distribution.location} cannot be read: "

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from armnn.arguments import closest
 from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.graph import Aliased, Network, aliases_of
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer.shapes.assumed import assume_shapes
 from armnn.quantization import quantize
 from armnn.tensor import MAX_RANK, Shape, TensorInfo, format_shape
@@ -400,7 +400,7 @@ def add_sample_arguments(parser: argparse.ArgumentParser, title: str) -> argpars
         group.add_argument(
             "--reference",
             metavar="ID",
-            default=REFERENCE,
+            default=CPU_REF,
             help="the backend that defines what is right (default: %(default)s)",
         )
     )

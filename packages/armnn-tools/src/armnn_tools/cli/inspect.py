@@ -14,7 +14,7 @@ from armnn.errors import ArmnnError, BackendUnavailableError, InvalidArgumentErr
 from armnn.graph import Layer, Network, Operator, Survey
 from armnn.graph.dot import to_dot
 from armnn.graph.statistics import LayerStatistics, NetworkStatistics, statistics_of
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import CPU_ACC, CPU_REF
 from armnn.optimizer import Candidate, Report
 from armnn.optimizer.assignment.assign import NetworkAnswers
 from armnn.optimizer.shapes.assumed import AssumedShapes, example_of
@@ -47,9 +47,9 @@ _EXAMPLES = f"""\
 examples:
   armnn inspect model.onnx
   armnn inspect model.onnx --shape x=1x3x224x224 --layers
-  armnn inspect model.tflite --backends {FAST},{REFERENCE} --reasons
-  armnn inspect model.onnx --backends {REFERENCE} --dot model.dot
-  armnn inspect model.onnx --backends {REFERENCE} --layer Conv.0 --profile trace.json
+  armnn inspect model.tflite --backends {CPU_ACC},{CPU_REF} --reasons
+  armnn inspect model.onnx --backends {CPU_REF} --dot model.dot
+  armnn inspect model.onnx --backends {CPU_REF} --layer Conv.0 --profile trace.json
 """
 _Facts = Mapping[str, Any]
 """A node of the document that :func:`armnn_tools.viewing.described` makes."""

@@ -21,7 +21,7 @@ from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.backends.calling import explained, is_blamed
 from armnn.errors import ArmnnError, InvalidArgumentError
 from armnn.graph.text import printable
-from armnn.installing import FAST, REFERENCE, install_command
+from armnn.installing import CPU_ACC, CPU_REF, install_command
 from armnn.metadata import entry_points
 from armnn.parsing import installed_parsers
 from armnn_tools.cli.options import Parser, UsageError, as_options
@@ -233,7 +233,7 @@ def _overview() -> str:
         + (f", and {others} that cannot be used: armnn doctor" if others else ""),
         f"Formats here: {', '.join(formats) or 'none'}",
     ]
-    if FAST not in usable or REFERENCE not in usable:
+    if CPU_ACC not in usable or CPU_REF not in usable:
         lines.append(f"More backends and formats: {install_command('armnn-core[cpu]')}")
     # A terminal would break them inside of a name.
     folded = [fill(line, 79, subsequent_indent="  ", break_long_words=False) for line in lines]

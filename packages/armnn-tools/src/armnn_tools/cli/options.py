@@ -26,7 +26,7 @@ from armnn.backends import BackendRegistry, CreationOptions, OptionValue
 from armnn.backends.options import WHOLE_GROUPS
 from armnn.backends.sources import PROBES
 from armnn.errors import InvalidArgumentError
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import CPU_ACC, CPU_REF
 from armnn.optimizer.options import REMOVED, OptimizerOptions, ShapeInferenceMethod, default_of
 from armnn.runtime import Runtime
 from armnn_tools.cli.output import printable, progress
@@ -258,7 +258,7 @@ def add_backend_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID.NAME=VALUE",
         action="append",
         default=[],
-        help=f"an option for a backend, as in {FAST}.NumberOfThreads=2 (may be repeated)",
+        help=f"an option for a backend, as in {CPU_ACC}.NumberOfThreads=2 (may be repeated)",
     )
     group.add_argument(
         "--strict",
@@ -379,7 +379,7 @@ def layer_backends(texts: Sequence[str]) -> dict[str, str]:
         name, equals, backend = text.rpartition("=")
         if not equals or not name or not backend:
             raise InvalidArgumentError(
-                f"--layer-backend got {text!r}, expected NAME=ID as in conv1={REFERENCE}"
+                f"--layer-backend got {text!r}, expected NAME=ID as in conv1={CPU_REF}"
             )
         if name in chosen:
             raise InvalidArgumentError(f"--layer-backend was given twice for {name!r}")
@@ -400,7 +400,7 @@ def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
         match = re.fullmatch(_OPTION, text, re.DOTALL)
         if match is None:
             raise InvalidArgumentError(
-                f"--option got {text!r}, expected ID.NAME=VALUE as in {FAST}.NumberOfThreads=2"
+                f"--option got {text!r}, expected ID.NAME=VALUE as in {CPU_ACC}.NumberOfThreads=2"
             )
         backend, name, value = match.groups()
         of_backend = options.setdefault(backend, {})
@@ -626,7 +626,7 @@ def backend_ids(text: str) -> list[str]:
     """Split a comma separated list of backend ids."""
     ids = [part.strip() for part in text.split(",")]
     if not all(ids):
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected ids as in {FAST},{REFERENCE}")
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected ids as in {CPU_ACC},{CPU_REF}")
     return ids
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from armnn.errors import InvalidArgumentError
-from armnn.installing import FAST
+from armnn.installing import CPU_ACC
 from armnn.parsing import parse
 from armnn_tools.cli.inputs import add_sample_arguments, samples_for
 from armnn_tools.cli.options import (
@@ -25,7 +25,7 @@ from armnn_tools.debugging import Progress, ReduceOptions, Reduction, reduce
 
 _EXAMPLES = f"""\
 examples:
-  armnn reduce model.onnx --backends {FAST} -o small.onnx
+  armnn reduce model.onnx --backends {CPU_ACC} -o small.onnx
   armnn reduce model.onnx --backends GpuAcc --inputs pictures --layer conv_3 -o small.onnx
   armnn reduce model.onnx --backends GpuAcc --check crash --time-limit 60 -o small.onnx
   armnn reduce model.onnx --backends GpuAcc --check 'runner {{model}}' -o small.onnx
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if not arguments.backends:
         raise InvalidArgumentError(
-            f"reduce needs the backends that fail: name them, as in --backends {FAST}"
+            f"reduce needs the backends that fail: name them, as in --backends {CPU_ACC}"
         )
     check_writable("--output", Path(arguments.output))
     with progress(f"Reading {arguments.model}"):

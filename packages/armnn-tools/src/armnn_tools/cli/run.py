@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from armnn.backends import ProfilingSink
 from armnn.errors import InvalidArgumentError, MemoryImportError
 from armnn.graph import Network
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import CPU_ACC, CPU_REF
 from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
 from armnn.parsing.exporting import save
@@ -82,11 +82,11 @@ examples:
   armnn run model.onnx --input ids=ids.npy --input mask=zeros --output scores=scores.npy
   armnn run model.tflite --input picture.png --report
   armnn run model.onnx --input audio=clip.npy --input sampling_rate=16000
-  armnn run model.onnx --backends {FAST},{REFERENCE} --report --iterations 20 --profile trace.json
+  armnn run model.onnx --backends {CPU_ACC},{CPU_REF} --report --iterations 20 --profile trace.json
   armnn run model.onnx --input x=pictures --compare-with onnxruntime
-  armnn run model.onnx --backends {FAST} --compare-output-with-backend {REFERENCE}
-  armnn run model.onnx --backends Acme,{REFERENCE} --min-part 3 --report
-  armnn run model.onnx --backends Acme,{REFERENCE} --isolate Acme
+  armnn run model.onnx --backends {CPU_ACC} --compare-output-with-backend {CPU_REF}
+  armnn run model.onnx --backends Acme,{CPU_REF} --min-part 3 --report
+  armnn run model.onnx --backends Acme,{CPU_REF} --isolate Acme
   armnn run model.onnx --reduce-fp32-to-fp16 --report --print-intermediate-layers
 """
 

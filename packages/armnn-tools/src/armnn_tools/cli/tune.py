@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from armnn.errors import InvalidArgumentError, NotInstalledError
-from armnn.installing import BACKENDS, FAST, REFERENCE, USUAL, install_command
+from armnn.installing import BACKENDS, CPU_ACC, CPU_EXTRA, CPU_REF, install_command
 from armnn.metadata import entry_points
 from armnn.parsing import parse
 from armnn.runtime.verdicts import check_verdicts
@@ -49,10 +49,10 @@ from armnn_tools.placement import Trial, Verdict, tune, user_verdicts, write_ver
 _EXAMPLES = f"""\
 examples:
   armnn tune model.onnx
-  armnn tune model.onnx --backends {FAST},Acme -o model.onnx.verdicts.json
+  armnn tune model.onnx --backends {CPU_ACC},Acme -o model.onnx.verdicts.json
   armnn tune model.tflite --budget 10 --json
   armnn run model.onnx --backends auto --report      (follows the verdict)
-  armnn tune --machine                               (what work takes here, for {FAST})
+  armnn tune --machine                               (what work takes here, for {CPU_ACC})
   armnn tune --machine -o machine.costs              (... in a file of that name)
 """
 
@@ -149,8 +149,8 @@ def _show(verdict: Verdict, file: Path) -> None:
     rows = [_row(trial, best, trial is verdict.chosen) for trial in verdict.trials]
     print_table("Choices of backends, measured as wholes", _COLUMNS, rows)
     print(printable(f"Wrote the verdict to {file}; --backends auto follows it."))
-    if verdict.chosen.backends == (REFERENCE,):
-        print(f"{REFERENCE} is right, but not fast; {FAST} is both: {install_command(USUAL)}")
+    if verdict.chosen.backends == (CPU_REF,):
+        print(f"{CPU_REF} is right, but not fast; {CPU_ACC} is both: {install_command(CPU_EXTRA)}")
 
 
 def _row(trial: Trial, best: float, is_chosen: bool) -> tuple[str, ...]:
@@ -200,9 +200,8 @@ def _measured_costs(wanted: list[str] | None) -> tuple[str, Mapping[str, Any]]:
     """Return the id of the backend to tune, and what its tuner measured."""
     tuners = {entry.name: entry for entry in entry_points(_TUNERS)}
     if not tuners:
-        raise NotInstalledError(
-            f"no installed backend can be tuned; {FAST} can: {install_command(BACKENDS[FAST])}"
-        )
+        command = install_command(BACKENDS[CPU_ACC])
+        raise NotInstalledError(f"no installed backend can be tuned; {CPU_ACC} can: {command}")
     names = wanted or list(tuners)
     if len(names) > 1:
         raise InvalidArgumentError(

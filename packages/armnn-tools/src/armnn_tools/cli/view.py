@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from armnn.errors import InvalidArgumentError
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import CPU_ACC, CPU_REF
 from armnn.parsing import parse
 from armnn_tools.cli.assigned_layers import (
     OptimizedLayers,
@@ -30,10 +30,10 @@ from armnn_tools.viewing import described, page, trace_for_page
 _EXAMPLES = f"""\
 examples:
   armnn view model.onnx
-  armnn view model.onnx -o graph.html --backends {FAST},{REFERENCE}
+  armnn view model.onnx -o graph.html --backends {CPU_ACC},{CPU_REF}
   armnn run model.onnx --profile trace.json && armnn view model.onnx --profile trace.json
   armnn compare model.onnx --backends Acme --json > found.json; armnn view model.onnx \\
-      --backends Acme,{REFERENCE} --compare found.json
+      --backends Acme,{CPU_REF} --compare found.json
 """
 
 

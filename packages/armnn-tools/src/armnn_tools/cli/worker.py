@@ -6,13 +6,13 @@ from __future__ import annotations
 import argparse
 
 from armnn.__main__ import serve
-from armnn.installing import FAST, REFERENCE
+from armnn.installing import CPU_ACC, CPU_REF
 
 _EXAMPLES = f"""\
 examples:
-  armnn run model.onnx --backends ssh://user@board/{FAST},{REFERENCE}     starts it over ssh
+  armnn run model.onnx --backends ssh://user@board/{CPU_ACC},{CPU_REF}     starts it over ssh
   armnn run model.onnx --board 'box=docker exec -i box python3 -m armnn worker' \\
-      --backends board://box/{FAST}
+      --backends board://box/{CPU_ACC}
 """
 
 

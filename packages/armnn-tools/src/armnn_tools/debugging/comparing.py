@@ -20,7 +20,7 @@ from armnn.arguments import instance, refused
 from armnn.backends import CreationOptions
 from armnn.errors import ExecutionError, GraphError
 from armnn.graph import Layer, Network, Value
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer import OptimizerOptions, ReportRow
 from armnn.parsing import ParserOptions, parse
 from armnn.types import DataType
@@ -66,7 +66,7 @@ def compare(
     model: str | PathLike[str] | Network,
     backends: Sequence[str],
     *,
-    reference: str = REFERENCE,
+    reference: str = CPU_REF,
     inputs: Sequence[Arrays] | None = None,
     samples: int = 1,
     options: OptimizerOptions | None = None,

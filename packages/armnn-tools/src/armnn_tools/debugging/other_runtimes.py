@@ -24,7 +24,7 @@ from armnn.arguments import file_path, instance
 from armnn.backends import CreationOptions
 from armnn.errors import ExecutionError, InvalidArgumentError, NotInstalledError, ParseError
 from armnn.graph import Layer, Network, Value, initial_value
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import checked_file, parse
 from armnn.runtime import LoadedNetwork
@@ -43,7 +43,7 @@ Arrays = Mapping[str, "NDArray[Any]"]
 def compare_with_tool(
     path: str | os.PathLike[str],
     *,
-    reference: str = REFERENCE,
+    reference: str = CPU_REF,
     inputs: Sequence[Arrays] | None = None,
     samples: int = 1,
     creation_options: CreationOptions | None = None,

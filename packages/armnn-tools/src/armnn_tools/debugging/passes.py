@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from armnn.backends import CreationOptions
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network, Value
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer import OptimizerOptions
 from armnn.optimizer.passes import Pass, pass_control
 from armnn.parsing import parse
@@ -87,7 +87,7 @@ class _Counter:
 def find_wrong_pass(
     model: str | PathLike[str] | Network,
     *,
-    reference: str = REFERENCE,
+    reference: str = CPU_REF,
     inputs: Sequence[Arrays] | None = None,
     samples: int = 1,
     creation_options: CreationOptions | None = None,

@@ -21,7 +21,7 @@ from armnn.backends.loading import unknown_backend
 from armnn.backends.selection import preferences
 from armnn.errors import PlacementError
 from armnn.graph import Network
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer import OptimizerOptions
 from armnn.runtime.verdicts import Trial, Verdict, builds_of, this_machine
 from armnn_backend_api.processes import NoReplyError
@@ -121,17 +121,17 @@ class _Search:
         if backends is None:
             found = [each.id for each in there.values() if each.is_static]
         else:
-            named = texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")
+            named = texts(backends, "the backends", f"a list of ids such as {[CPU_REF]}")
             found = [
                 each
                 for each, optional in preferences(named).items()
                 if each in there or not optional
             ]
-        for backend_id in (*found, REFERENCE):
+        for backend_id in (*found, CPU_REF):
             if backend_id not in there:
                 known = next((each for each in entries if each.id == backend_id), None)
                 raise unknown_backend(backend_id, entries) if known is None else known.error()
-        return list(dict.fromkeys((*found, REFERENCE)))
+        return list(dict.fromkeys((*found, CPU_REF)))
 
     def run(self, backend_ids: Sequence[str], deadline: float) -> list[Trial]:
         """Return all trials, the chosen one first."""
@@ -218,7 +218,7 @@ class _Search:
         return {**self._request, "backends": list(trial.backends), "options": options}
 
     def _fault_of(self, trial: Trial) -> str:
-        if trial.backends == (REFERENCE,):
+        if trial.backends == (CPU_REF,):
             return ""
         request = self._request_of(trial)
         fault = "was not checked"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from armnn.backends import CreationOptions
 from armnn.graph import Network
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions
 from armnn.optimizer.assignment.assign import UNASSIGNED
 from armnn.optimizer.phases import layers_before_backends
@@ -44,7 +44,7 @@ def ask(request: Mapping[str, Any], channel: Channel) -> None:
     model = _network_of(request)
     inputs = _inputs_of(request, model)
     with Runtime(_creation_of(request)) as runtime:
-        network = _whole_before_backends(model, inputs, runtime.optimize(model, [REFERENCE]))
+        network = _whole_before_backends(model, inputs, runtime.optimize(model, [CPU_REF]))
     for backend_id in request["backends"]:
         try:
             runs = _runs(request, network, backend_id)

@@ -18,7 +18,7 @@ from armnn.arguments import closest
 from armnn.backends import ArrayHandle, Support
 from armnn.errors import BackendError, InvalidArgumentError, OptimizationError
 from armnn.graph import Layer, Network, Value
-from armnn.installing import BACKENDS, REFERENCE
+from armnn.installing import BACKENDS, CPU_REF
 from armnn.layers import Descriptor
 from armnn.optimizer.assignment.conversions import Conversions, Preferred, probe
 from armnn.optimizer.assignment.partition import partition
@@ -392,13 +392,13 @@ def _named(
 
 def _advice(layers: Sequence[Layer], assignment: Assignment) -> str:
     """Return the advice about layers that no backend runs."""
-    if all(REFERENCE in assignment.refused_by(layer) for layer in layers):
+    if all(CPU_REF in assignment.refused_by(layer) for layer in layers):
         return (
-            f"{REFERENCE}, which runs every type of layer, refused them as well: change in the "
+            f"{CPU_REF}, which runs every type of layer, refused them as well: change in the "
             "model what the reasons name."
         )
     return (
-        f"Add {REFERENCE} to the backends ({BACKENDS[REFERENCE]} brings it): it runs every type of "
+        f"Add {CPU_REF} to the backends ({BACKENDS[CPU_REF]} brings it): it runs every type of "
         "layer."
     )
 

@@ -18,7 +18,7 @@ from armnn.arguments import instance, real, refused
 from armnn.backends import CreationOptions
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Network
-from armnn.installing import REFERENCE
+from armnn.installing import CPU_REF
 from armnn.optimizer import OptimizerOptions
 from armnn.parsing import parse
 from armnn_tools.debugging.reducing.failure import SUFFIX
@@ -63,7 +63,7 @@ def reduce(
     target: str | PathLike[str],
     *,
     check: str = "compare",
-    reference: str = REFERENCE,
+    reference: str = CPU_REF,
     inputs: Sequence[Arrays] | None = None,
     options: OptimizerOptions | None = None,
     creation_options: CreationOptions | None = None,
