@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Networks that GpuAcc and CpuAcc share: what crosses, and when one of them gets all."""
+"""Networks that GpuAcc and CpuAcc share: what crosses, and when the host gets a part, too."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import armnn
 from armnn import Network, TensorInfo
 
 
-def network() -> Network:
+def network(size: int = 4, channels: int = 8) -> Network:
     """Return layers for GpuAcc with one between them that it has no kernels for."""
     net = Network("shared")
-    x = net.add_input("x", TensorInfo((1, 4, 4, 8)))
-    weights = np.ones((8, 1, 1, 8), np.float32) / 8
+    x = net.add_input("x", TensorInfo((1, size, size, channels)))
+    weights = np.ones((channels, 1, 1, channels), np.float32) / channels
     y = net.add_convolution2d(x, net.add_constant(weights), data_layout="NHWC", name="first")
     y = net.add_trilu(y, name="between")
     y = net.add_activation(y, function="ReLu", name="last")
@@ -22,7 +22,7 @@ def network() -> Network:
 
 
 def test_the_report_says_what_crosses_between_gpu_and_cpu() -> None:
-    report = armnn.load_model(network(), backends=["GpuAcc", "CpuAcc"]).report
+    report = armnn.load_model(network(), backends=["GpuAcc", "CpuAcc"], min_part=1).report
     rows = {row.layer: row for row in report}
     assert {name: row.backend for name, row in rows.items()} == {
         "first": "GpuAcc",
@@ -38,7 +38,21 @@ def test_the_report_says_what_crosses_between_gpu_and_cpu() -> None:
     ]
 
 
-def test_small_islands_join_the_parts_beside_them() -> None:
-    report = armnn.load_model(network(), backends=["GpuAcc", "CpuAcc"], min_part=2).report
+def test_parts_that_are_less_work_than_their_copies_join_the_host() -> None:
+    report = armnn.load_model(network(), backends=["GpuAcc", "CpuAcc"]).report
     assert report.layers_by_backend == {"CpuAcc": 3}
     assert len(report.parts) == 1
+    assert report.rows[0].reason == (
+        "GpuAcc: its part of 1 layer, 1024 multiply-adds and 512 bytes of results, is less work "
+        "than the 2 copies of 1024 bytes in all that this saves"
+    )
+
+
+def test_parts_that_are_more_work_than_their_copies_stay() -> None:
+    report = armnn.load_model(network(size=64, channels=64), backends=["GpuAcc", "CpuAcc"]).report
+    # The activation, of 1 MiB, is less work than what it saves: a copy there and one back.
+    assert [(row.layer, row.backend) for row in report] == [
+        ("first", "GpuAcc"),
+        ("between", "CpuAcc"),
+        ("last", "CpuAcc"),
+    ]

@@ -56,8 +56,9 @@ _T = TypeVar("_T")
 class Capability(StrEnum):
     """The known capabilities; the first nine are Arm NN's.
 
-    ``Backend.capabilities`` states them by these names, true or false. The conformance kit checks
-    by behavior what a backend states as true. A vendor may add names of its own.
+    ``Backend.capabilities`` states them by these names, true or false but for the last two. The
+    conformance kit checks by behavior what a backend states as true. A vendor may add names of its
+    own.
     """
 
     NON_CONST_WEIGHTS = "NonConstWeights"
@@ -90,6 +91,10 @@ class Capability(StrEnum):
     """A text: what the backend's driver changes in the process or leaves there, such as "signals,
     environment, threads", in the words of the conformance kit, which does not count it. Since
     Backend API 1.3."""
+    COPY_LATENCY_BYTES = "CopyLatencyBytes"
+    """A whole number: how many bytes are copied to or from the backend's memory in the time in
+    which a copy begins. The host then takes parts of a network that are less work than their
+    copies; without it every part stays. Since Backend API 1.3."""
 
 
 def has_capability(

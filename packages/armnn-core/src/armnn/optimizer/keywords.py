@@ -26,5 +26,5 @@ class OptimizerKeywords(TypedDict, total=False):
     strict: bool
     layer_backends: Mapping[str, str] | None
     rewrite: bool
-    min_part: int
+    min_part: int | None
     verdicts: str

@@ -580,7 +580,7 @@ def _transpose(
     region = Region(forms, seeds, layout, candidate, assignment)
     region.shrink()
     for part in region.components():
-        if len(part) < options.min_part or not _gains(part, region, given):
+        if len(part) < (options.min_part or 1) or not _gains(part, region, given):
             region.leave(part)
     return region.apply(network)
 

@@ -94,7 +94,9 @@ def _file(value: object, what: str) -> str:
     return "" if isinstance(value, str) and not value else file_path(value, what)
 
 
-def _count(value: object, what: str) -> int:
+def _count(value: object, what: str) -> int | None:
+    if value is None:
+        return None
     number = integer(value, what)
     if number < 1:
         raise refused(what, value, "a whole number from 1 on")
@@ -161,6 +163,7 @@ class OptimizerOptions:
         rewrite: Whether the backend-independent passes run.
         min_part: The number of layers from which on a part of the network stays on its backend. A
             smaller one goes to the backend of a part beside it that runs all of its layers, too.
+            By default a part of a device goes to the host that is less work than its copies.
         verdicts: The file of verdicts for ``backends="auto"``. Without it the file beside the model
             counts, whose name adds ``.verdicts.json``, then the user's.
     """
@@ -219,8 +222,8 @@ class OptimizerOptions:
     rewrite: bool = field(
         default=True, metadata=_about(flag, "", "run the passes that help every backend")
     )
-    min_part: int = field(
-        default=1,
+    min_part: int | None = field(
+        default=None,
         metadata=_about(_count, "", "give parts of fewer layers to the neighboring backend"),
     )
     verdicts: str = field(

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.backends import (
+    HOST_FACTORY_ID,
     Backend,
+    Capability,
     ModelContext,
     OptionValue,
     ProfilingSink,
@@ -65,6 +67,23 @@ class Candidate:
         """The ids of the tensor-handle factories of the network's tensors."""
         chosen = self.model.handle_factory_preferences
         return self.backend.handle_factory_preferences if chosen is None else chosen
+
+    @property
+    def memory(self) -> str:
+        """The id of the factory of its tensors: the host's, if its backend works with that."""
+        preferences = self.handle_factory_preferences or (HOST_FACTORY_ID,)
+        return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
+
+    @property
+    def copy_latency_bytes(self) -> int:
+        """The bytes that are copied to its memory while a copy begins.
+
+        0: It does not say, or is in the host's memory.
+        """
+        if self.memory == HOST_FACTORY_ID:
+            return 0
+        stated = call(self.id, self.backend, "capabilities").get(Capability.COPY_LATENCY_BYTES)
+        return stated if type(stated) is int and stated > 0 else 0
 
     def places_on_host(self, layer: Layer) -> tuple[Collection[int], Collection[int]]:
         """Return the inputs and the outputs of a layer that are in host memory in any case."""

@@ -29,6 +29,7 @@ from armnn.optimizer.assignment.assign import (
     NetworkAnswers,
     assign_backends,
     hand_back_islands,
+    hand_back_light_parts,
 )
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.assignment.conversions import Conversions, reduce_floats
@@ -412,9 +413,10 @@ def _assigned(
         raise UntraceableError("the layout of some layers was chosen by their shapes")
     layers = network.topological_order()
     assign_backends(layers, assignment, options)
-    if options.min_part > 1:
-        # Late, as below: few networks are prepared with such an option.
+    if options.min_part is not None and options.min_part > 1:
         hand_back_islands(network, assignment, options.min_part)
+    elif options.min_part is None and not options.strict:
+        hand_back_light_parts(network, assignment)
     if options.shows_tensors:
         insert_debug(network)
     if options.rewrite:

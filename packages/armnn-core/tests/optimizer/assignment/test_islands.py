@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Parts below min_part go to a backend beside them."""
+"""Parts below min_part, and parts that are not worth their copies, go to a backend beside them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from armnn import Network, TensorInfo
-from armnn.errors import InvalidArgumentError
+from armnn.backends import SUPPORTED, Support
+from armnn.errors import InvalidArgumentError, OptimizationError
+from armnn.graph import Layer
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
+from fakes.backends import DeviceFactory
 
 INFO = TensorInfo((2,))
 
@@ -107,3 +112,145 @@ def test_results_stay(make_runtime, make_backend) -> None:
 def test_the_number_is_whole_and_at_least_one(value: object) -> None:
     with pytest.raises(InvalidArgumentError, match=r"the min_part is .*, expected a whole number"):
         OptimizerOptions(min_part=value)
+
+
+def in_memory(name: str, latency: object = 1000) -> dict[str, Any]:
+    """Return the members of a backend with memory of its own."""
+    return {
+        "handle_factory_preferences": (name,),
+        "register_tensor_handle_factories": lambda _, registry: registry.register(
+            DeviceFactory(name)
+        ),
+        "capabilities": {} if latency is None else {"CopyLatencyBytes": latency},
+    }
+
+
+def product(rows: int, depth: int, columns: int) -> Network:
+    """Return a layer that a device refuses, a product of matrices, and such a layer."""
+    network = Network("product")
+    x = network.add_input("x", TensorInfo((rows, depth)))
+    x = network.add_addition(x, x, name="before")
+    weights = network.add_constant(np.ones((depth, columns), np.float32))
+    y = network.add_batch_mat_mul(x, weights, name="product")
+    network.add_output("y", network.add_addition(y, y, name="after"))
+    return network
+
+
+NO_ENDS = {"before": "no", "after": "no"}
+
+
+@pytest.fixture
+def device_and_host(make_backend, participants):
+    """Return a device with memory of its own, which runs products only, and a host."""
+    return participants(make_backend("Npu", NO_ENDS, **in_memory("npu")), make_backend("Cpu"))
+
+
+def test_a_device_keeps_a_part_that_is_more_work_than_its_copies(device_and_host) -> None:
+    # 2 copies of 64 * 64 * 4 bytes are 32,768; 64^3 / 4 products and 16,384 bytes more than these.
+    assert backends(product(64, 64, 64), device_and_host) == "CNC"
+
+
+def test_a_part_that_is_less_work_than_its_copies_goes_to_the_host(device_and_host) -> None:
+    # 2 copies that begin are 2,000 bytes; 8^3 / 4 products and 256 bytes are 384.
+    assert backends(product(8, 8, 8), device_and_host) == "CCC"
+    report = OptimizedNetwork(
+        product(8, 8, 8), device_and_host, OptimizerOptions(rewrite=False)
+    ).report
+    assert report.rows[1].reason == (
+        "Npu: its part of 1 layer, 512 multiply-adds and 256 bytes of results, is less work than "
+        "the 2 copies of 512 bytes in all that this saves"
+    )
+
+
+@pytest.mark.parametrize(("latency", "expected"), [(6144, "CNC"), (6145, "CCC")])
+def test_a_part_stays_that_is_as_much_work_as_its_copies(
+    make_backend, participants, latency: int, expected: str
+) -> None:
+    # 32^3 / 4 products and 4,096 bytes of results are 12,288; two copies of 4,096 bytes each count
+    # as the bytes of their latency.
+    npu = make_backend("Npu", NO_ENDS, **in_memory("npu", latency))
+    assert backends(product(32, 32, 32), participants(npu, make_backend("Cpu"))) == expected
+
+
+@pytest.mark.parametrize("options", [{"min_part": 1}, {"layer_backends": {"product": "Npu"}}])
+def test_a_caller_keeps_parts_on_the_device(device_and_host, options) -> None:
+    assert backends(product(8, 8, 8), device_and_host, **options) == "CNC"
+
+
+@pytest.mark.parametrize("latency", [None, 0, -5, True, "many", 1.5])
+def test_a_device_that_does_not_say_what_a_copy_takes_keeps_its_parts(
+    make_backend, participants, latency: object
+) -> None:
+    npu = make_backend("Npu", NO_ENDS, **in_memory("npu", latency))
+    assert backends(product(8, 8, 8), participants(npu, make_backend("Cpu"))) == "CNC"
+
+
+def test_backends_in_host_memory_keep_their_parts(make_backend, participants) -> None:
+    npu = make_backend("Npu", NO_ENDS, capabilities={"CopyLatencyBytes": 1 << 40})
+    assert backends(product(8, 8, 8), participants(npu, make_backend("Cpu"))) == "CNC"
+
+
+def test_a_part_does_not_go_to_another_device(make_backend, participants) -> None:
+    npu = make_backend("Npu", NO_ENDS, **in_memory("npu"))
+    other = make_backend("Other", **in_memory("other", None))
+    assert backends(product(8, 8, 8), participants(npu, other)) == "ONO"
+
+
+def test_a_whole_network_stays_on_the_device(make_backend, participants) -> None:
+    npu = make_backend("Npu", **in_memory("npu"))
+    assert backends(chain("a", "b"), participants(npu, make_backend("Cpu"))) == "NN"
+
+
+def test_a_tensor_that_stays_on_the_device_is_no_copy_that_is_saved(
+    make_backend, participants
+) -> None:
+    # b reads a's result on the host, c reads it on the device and b's, too. Alone c saves two
+    # copies, of b's result and of its own; its own input from a would be one more.
+    network = Network("residual")
+    x = network.add_input("x", TensorInfo((1000,)))
+    a = network.add_addition(x, x, name="a")
+    b = network.add_addition(a, a, name="b")
+    c = network.add_addition(a, b, name="c")
+    network.add_output("y", network.add_addition(c, c, name="d"))
+    npu = make_backend("Npu", {"b": "no", "d": "no"}, **in_memory("npu"))
+    assert backends(network, participants(npu, make_backend("Cpu"))) == "CCCC"
+    keeping = {"layer_backends": {"a": "Npu"}}
+    # Now c saves b's copy and its own result's, and b's copy of a's result serves c, too.
+    assert backends(network, participants(npu, make_backend("Cpu")), **keeping) == "NCCC"
+
+
+def test_a_result_whose_size_only_a_run_knows_keeps_its_part(make_backend, participants) -> None:
+    network = Network("places")
+    x = network.add_input("x", TensorInfo((4,)))
+    x = network.add_addition(x, x, name="before")
+    network.add_output("y", network.add_non_zero(x, name="places"))
+
+    def runs(_: object, layer: Layer, __: object) -> Support:
+        return SUPPORTED if layer.type == "NonZero" else Support.no("no")
+
+    npu = make_backend("Npu", supports=runs, **in_memory("npu"))
+    host = make_backend("Cpu", supports=lambda *_: SUPPORTED)
+    assert backends(network, participants(npu, host)) == "CN"
+
+
+def test_strict_is_not_broken_by_a_part_that_goes_to_the_host(make_backend, participants) -> None:
+    npu = make_backend("Npu", **in_memory("npu"))
+    parties = participants(npu, make_backend("Cpu"))
+    options = {"strict": True, "layer_backends": {"before": "Cpu", "after": "Cpu"}}
+    assert backends(product(8, 8, 8), parties, **options) == "CNC"
+    with pytest.raises(OptimizationError, match="strict mode"):
+        backends(
+            product(8, 8, 8),
+            participants(make_backend("Npu", NO_ENDS), make_backend("Cpu")),
+            strict=True,
+        )
+
+
+def test_results_of_handed_back_parts_stay(make_runtime, make_backend) -> None:
+    npu = make_backend("Npu", NO_ENDS, **in_memory("npu"))
+    runtime = make_runtime(npu, make_backend("Cpu"))
+    for min_part, parts in ((1, 3), (None, 1)):
+        options = {"backends": ["Npu", "Cpu"], "rewrite": False, "min_part": min_part}
+        model = runtime.load_model(product(2, 2, 2), **options)
+        assert len(model.report.parts) == parts
+        assert model.run({"x": np.float32([[1, 2], [3, 4]])})["y"].tolist() == [[12, 12], [28, 28]]

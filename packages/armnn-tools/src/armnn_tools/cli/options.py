@@ -466,12 +466,8 @@ def add_optimizer_arguments(parser: argparse.ArgumentParser) -> None:
             names = [member.arm_name for member in ShapeInferenceMethod]
             shown = f"{purpose} (default: %(default)s)"
             kind = {"choices": names, "default": default.arm_name, "help": shown}
-        elif isinstance(default, int) and not isinstance(default, bool):
-            shown = f"{purpose} (default: %(default)s)"
-            kind = {"metavar": "N", "type": int, "default": default, "help": shown}
-        elif isinstance(default, float):
-            shown = f"{purpose} (default: %(default)s)"
-            kind = {"metavar": "S", "type": float, "default": default, "help": shown}
+        elif default is None:
+            kind = {"metavar": "N", "type": int, "help": purpose}
         elif isinstance(default, str):
             kind = {"metavar": "FILE", "default": default, "help": purpose}
         elif default is True:
