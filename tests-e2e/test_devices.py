@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -15,8 +15,16 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, LoadedNetwork, Network, Runtime, TensorInfo
-from armnn.backends import BackendContext, Event, ProfilingContext, ProfilingSink
+from armnn.backends import (
+    BackendContext,
+    Event,
+    ModelContext,
+    OptionValue,
+    ProfilingContext,
+    ProfilingSink,
+)
 from armnn.errors import (
+    BackendError,
     CancelledError,
     ClosedError,
     DeadlineExceededError,
@@ -301,6 +309,39 @@ def test_threads_wait_for_memory_that_others_use(device_memory: Callable[[int], 
                 model.run({"x": X}, timeout=0.05)
             for each in running:
                 each.result()
+
+
+def test_runs_wait_for_their_turn_where_a_backend_limits_contexts() -> None:
+    class Limited(QueuedBackend):
+        id = "Limited"
+
+        def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
+            made = super().create_model_context(options)
+            made.context_limit = options.get("Contexts")  # type: ignore[assignment]  # also wrong ones
+            return made
+
+    def load(limit: int) -> LoadedNetwork:
+        options = {"Limited": {"Contexts": limit}}
+        return runtime.load_model(layered(), ["Limited"], backend_options=options)
+
+    with armnn.register_backend("Limited", Limited), Runtime() as runtime:
+        model, before = load(2), QueuedBackend.device.counts.buffers
+        QueuedBackend.device.seconds = 0.002
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(lambda factor: check(model, X * np.float32(factor)), range(12)))
+        blocks = QueuedBackend.device.counts.buffers - before
+        assert 1 <= blocks <= 2
+        QueuedBackend.device.seconds = 0.05
+        with ThreadPoolExecutor(2) as threads:
+            running = [threads.submit(check, model) for _ in range(2)]
+            time.sleep(0.1)
+            with pytest.raises(DeadlineExceededError):
+                model.run({"x": X}, timeout=0.05)
+            for each in running:
+                each.result()
+        check(model)
+        with pytest.raises(BackendError, match="'Limited' has 0 as context_limit of its model"):
+            load(0)
 
 
 def test_without_a_run_to_wait_for_memory_is_said_to_lack(

@@ -38,6 +38,7 @@ Who creates, destroys. Strings that a backend returns live as long as the object
 unless a field says otherwise. Structs that the caller allocates have their header set and the rest
 zero.
 Backend and program functions may be called from many threads at once, a context by one at a time.
+Nothing is destroyed in a function of the host that the backend called, whichever thread it is.
 GetBackendId, GetVersion and BackendFactory start no thread and open no device or file. Nothing is
 written to stdout or stderr."""
 

@@ -40,6 +40,9 @@ enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTE
 #ifndef QUEUE_MS
 #define QUEUE_MS 0
 #endif
+#ifndef MAX_CONTEXTS
+#define MAX_CONTEXTS 0
+#endif
 #ifndef HOST_INPUTS
 #define HOST_INPUTS 0
 #endif
@@ -69,7 +72,10 @@ struct armnn_program {
   int32_t *inputs, *outputs;
   float **constants; /* Of each value, NULL if it is computed or fed. */
 };
-struct armnn_context { const armnn_program *program; };
+struct armnn_context {
+  const armnn_program *program;
+  atomic_int commands; /* of a stream, that use it */
+};
 enum { OWN, IMPORTED, BORROWED, MAPPED }; /* Inverted; as it is; of another buffer; of a file. */
 struct armnn_device_buffer {
   unsigned char *bytes;
@@ -80,6 +86,7 @@ struct armnn_device_buffer {
   unsigned char *reached; /* By map, with its offset, size and access. */
   uint64_t reached_at, reached_size;
   int32_t access;
+  atomic_int commands; /* of a stream, that use it */
 };
 
 static armnn_code fail(armnn_error *error, armnn_code code, const char *text) {
@@ -208,11 +215,18 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
 static armnn_code context_create(armnn_program *program, armnn_context **context,
                                  armnn_error *error) {
   (void)error;
-  *context = malloc(sizeof **context);
+  *context = calloc(1, sizeof **context);
   (*context)->program = program;
   return ARMNN_OK;
 }
-static void context_destroy(armnn_context *context) { free(context); }
+/* Waits until the commands of streams that use a thing have ended. */
+static void wait_for(const atomic_int *commands) {
+  while (*commands) nanosleep(&(struct timespec){0, 200000}, NULL);
+}
+static void context_destroy(armnn_context *context) {
+  wait_for(&context->commands);
+  free(context);
+}
 
 static void move(armnn_device_buffer *buffer, unsigned char *host, uint64_t size, int to_host) {
   for (uint64_t i = 0; i < size; ++i) {
@@ -364,6 +378,7 @@ static armnn_code import_memory(armnn_backend *backend, void *memory, uint64_t s
 #define IMPORT NULL
 #endif
 static void buffer_destroy(armnn_device_buffer *buffer) {
+  wait_for(&buffer->commands);
   if (buffer->kind == OWN) free(buffer->bytes);
   if (buffer->kind == MAPPED) munmap(buffer->bytes, buffer->size);
   --counts.buffers;
@@ -381,9 +396,10 @@ static const armnn_device_memory memory = {
 typedef struct command {
   struct command *next;
   armnn_stream *stream;
-  const armnn_program *program; /* NULL: no execution */
+  armnn_context *context; /* NULL: no execution */
   armnn_execute_args args;
-  armnn_device_buffer from, to; /* of a copy */
+  armnn_device_buffer *from, *to; /* of a copy */
+  uint64_t from_offset, to_offset;
   uint64_t size;
   armnn_event *before, *after;
 } command;
@@ -416,12 +432,29 @@ static int wait_until(armnn_event *event, uint64_t until_ns) {
   pthread_mutex_unlock(&event->lock);
   return is_done;
 }
+/* Counts a command, or that it has ended, in all that it uses. */
+static void use(const command *work, int count) {
+  if (work->size) {
+    work->from->commands += count;
+    work->to->commands += count;
+  }
+  if (!work->context) return;
+  work->context->commands += count;
+  for (uint64_t i = 0; i < work->args.num_inputs + work->args.num_outputs; ++i) {
+    const armnn_tensor *tensor = i < work->args.num_inputs
+      ? work->args.inputs[i] : work->args.outputs[i - work->args.num_inputs];
+    if (tensor->device_type != ARMNN_DEVICE_CPU)
+      ((armnn_device_buffer *)tensor->data)->commands += count;
+  }
+}
 static void run_command(command *work) {
   armnn_error error = {.header = ARMNN_HEADER(ARMNN_ERROR)};
   if (work->before) wait_until(work->before, 0), let_go(work->before);
-  if (work->program || work->size) nanosleep(&(struct timespec){0, QUEUE_MS * 1000000l}, NULL);
-  if (work->program) compute(work->program, &work->args, &error);
-  for (uint64_t i = 0; i < work->size; ++i) work->to.bytes[i] = work->from.bytes[i];
+  if (work->context || work->size) nanosleep(&(struct timespec){0, QUEUE_MS * 1000000l}, NULL);
+  if (work->context) compute(work->context->program, &work->args, &error);
+  for (uint64_t i = 0; i < work->size; ++i)
+    work->to->bytes[work->to_offset + i] = work->from->bytes[work->from_offset + i];
+  use(work, -1);
   if (work->after) {
     pthread_mutex_lock(&work->after->lock);
     work->after->is_done = 1;
@@ -449,6 +482,7 @@ static void *work_on(void *arg) {
 static void enqueue(armnn_stream *stream, command work) {
   command *made = malloc(sizeof *made);
   *made = work;
+  use(made, 1);
   pthread_mutex_lock(&stream->lock);
   *stream->last = made, stream->last = &made->next;
   pthread_cond_signal(&stream->wake);
@@ -485,7 +519,7 @@ static armnn_code execute_on(armnn_stream *stream, armnn_context *context,
 #endif
   armnn_code code = check(context->program, args, error);
   if (code) return code;
-  command work = {.program = context->program, .args = *args};
+  command work = {.context = context, .args = *args};
   work.args.call_id = 0;
   work.args.inputs = (const armnn_tensor *const *)kept(args->inputs, args->num_inputs);
   work.args.outputs = kept((const armnn_tensor *const *)args->outputs, args->num_outputs);
@@ -543,6 +577,7 @@ static armnn_code limits(armnn_backend *backend, const armnn_device *device,
   out->device_id = device_id_of(device);
   out->alignment = ALIGNMENT;
   out->max_bytes = 4 << 20;
+  out->max_contexts = MAX_CONTEXTS;
   return ARMNN_OK;
 }
 static armnn_code allocate_on(armnn_backend *backend, const armnn_device *device, uint64_t size,
@@ -569,14 +604,16 @@ static armnn_code copy_between(armnn_device_buffer *from, uint64_t from_offset,
   if (from_offset > from->size || size > from->size - from_offset || to_offset > to->size ||
       size > to->size - to_offset)
     return fail(error, ARMNN_INVALID_ARGUMENT, "too many bytes");
+  if (from->device_id != to->device_id)
+    return fail(error, ARMNN_UNIMPLEMENTED, "the buffers are of two devices");
   if (from == to && from_offset < to_offset + size && to_offset < from_offset + size)
     return fail(error, ARMNN_INVALID_ARGUMENT, "the ranges overlap");
   armnn_code code = finish(from->host, call_id, error);
   if (code) return code;
   ++counts.copied_between;
 #ifdef STREAMS
-  command work = {.from = *from, .to = *to, .size = size};
-  work.from.bytes += from_offset, work.to.bytes += to_offset;
+  command work = {.from = from, .to = to, .size = size};
+  work.from_offset = from_offset, work.to_offset = to_offset;
   if (stream) return enqueue(stream, work), ARMNN_OK;
 #endif
   (void)stream;

@@ -410,6 +410,8 @@ class DeviceLimits(ctypes.Structure):
     alignment: int
     max_bytes: int
     total_bytes: int
+    max_contexts: int
+    reserved: int
 
 
 class DeviceMemory2(ctypes.Structure):
@@ -1024,6 +1026,8 @@ DeviceLimits._fields_ = [
     ("alignment", ctypes.c_uint32),
     ("max_bytes", ctypes.c_uint64),
     ("total_bytes", ctypes.c_uint64),
+    ("max_contexts", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
 ]
 
 DeviceMemory2Limits = ctypes.CFUNCTYPE(

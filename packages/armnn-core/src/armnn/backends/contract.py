@@ -457,7 +457,7 @@ Step: TypeAlias = Callable[[], object]
 
 A step may return once its work is in the context's queue if all its outputs are on the device;
 whoever reads from the host (``map``, ``copy_to``, ``written().wait``) waits, and that wait ends at
-the run's deadline.
+the run's deadline. What it has in host memory it reads and writes before it returns.
 """
 
 
@@ -480,11 +480,15 @@ class ModelContext:
         handle_factory_preferences: The tensor-handle factories of this network's tensors in the
             place of the backend's own, as of a device that an option selects; None without a
             choice. Since Backend API 1.3.
+        context_limit: How many runs of the network may have an execution context at a time; a
+            further run waits for one, until its deadline. None for any number. Bound calls and
+            streams have contexts of their own. Since Backend API 1.3.
     """
 
     context: BackendContext | None = None
     blobs: BlobStore | None = None
     handle_factory_preferences: Sequence[str] | None = None
+    context_limit: int | None = None
 
     def __init__(self, options: Mapping[str, OptionValue]) -> None:
         self.options = dict(options)

@@ -27,7 +27,7 @@ from armnn.backends import (
 from armnn.backends.calling import attempt, call, check_answer
 from armnn.backends.contract import NetworkBackend, Support
 from armnn.backends.selection import SkippedBackend, any_placed
-from armnn.errors import ArmnnError
+from armnn.errors import ArmnnError, BackendError
 from armnn.types import MemorySource, QuantizedArithmetic
 
 if TYPE_CHECKING:  # a prepared load imports neither graph nor layers
@@ -223,6 +223,26 @@ class Participants:
     def all(self) -> tuple[Candidate, ...]:
         """Every backend that a layer may end up on."""
         return (*self.candidates, *self.named)
+
+    @property
+    def context_limit(self) -> int | None:
+        """How many runs of a network with limited backends may have a context at a time.
+
+        Raises:
+            BackendError: A backend has something else as limit.
+        """
+        limits: list[int] = []
+        for candidate in self.all:
+            limit: object = candidate.model.context_limit
+            if limit is None:
+                continue
+            if type(limit) is not int or limit < 1:
+                raise BackendError(
+                    f"backend {candidate.id!r} has {limit!r} as context_limit of its model "
+                    "context: expected None or a number from 1 up"
+                )
+            limits.append(limit)
+        return min(limits, default=None)
 
     @property
     def may_lose_one(self) -> bool:

@@ -222,6 +222,11 @@ class Context:
         ports = len(self._inputs) + len(self._outputs)
         self.is_repeatable = not managers and len(self._read) + len(self._made) == ports
 
+    @property
+    def has_queues(self) -> bool:
+        """Whether backends may still work on its tensors when a run has ended early."""
+        return bool(self._managers)
+
     def begin_repeats(self, second_names: Mapping[str, str]) -> None:
         """Make what repeats a run.
 

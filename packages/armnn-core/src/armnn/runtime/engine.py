@@ -187,6 +187,7 @@ class LoadedPlan:
         plan: What runs.
         arena_bytes: The host's working memory of one context.
         context_bytes: The working memory of one context, of devices too.
+        is_limited: Whether each run takes a turn, as a backend in it limits its contexts.
     """
 
     def __init__(
@@ -213,6 +214,10 @@ class LoadedPlan:
         self.plan = plan
         self._participants = participants
         self._candidates = {candidate.id: candidate for candidate in participants.all}
+        self.is_limited = any(
+            self._candidates[each].model.context_limit is not None
+            for each in {layer.backend for layer in plan.layers} & self._candidates.keys()
+        )
         self._sink = sink
         self._watch = watch
         self._workloads = [self._workload(layer) for layer in plan.layers]
@@ -229,7 +234,8 @@ class LoadedPlan:
         self._waits = _waits(plan)
         self.context_bytes = self.arena_bytes + sum(self._device_bytes().values())
         self._pool: deque[Context] = deque()
-        self._idle_memory = IdleMemory() if idle_memory is None else idle_memory
+        limit = participants.context_limit
+        self._idle_memory = IdleMemory(limit=limit) if idle_memory is None else idle_memory
         self._closed = False
 
     @property
@@ -248,8 +254,9 @@ class LoadedPlan:
     def acquire(self, control: RunControl | None = None) -> Context:
         """Return a context for one run, pooled or new.
 
-        Where there is no memory for a new one, what the runtime keeps for later is given back, and
-        then a run of this network is waited for that may give its context back.
+        Where its backends limit their contexts, the run waits for its turn. Where there is no
+        memory for a new context, what the runtime keeps for later is given back, and then a run of
+        this network is waited for that may give its context back.
 
         Args:
             control: Ends the wait when the run must end.
@@ -259,6 +266,16 @@ class LoadedPlan:
             CancelledError: The caller cancelled the run.
             DeadlineExceededError: The time was up.
         """
+        if not self.is_limited:
+            return self._acquired(control)
+        self._idle_memory.take_turn(control)
+        try:
+            return self._acquired(control)
+        except BaseException:
+            self._idle_memory.end_turn()
+            raise
+
+    def _acquired(self, control: RunControl | None) -> Context:
         is_trimmed = False
         while True:
             seen = self._idle_memory.returned
@@ -287,16 +304,20 @@ class LoadedPlan:
                 self._pool.append(context)
                 self._idle_memory.make_room(self)
         finally:
-            if not context.is_repeatable:
-                self._idle_memory.give_back()
+            self._give_back(context)
 
     def drop(self, context: Context) -> None:
         """Close a context after a run that failed: what is in it is undefined."""
         try:
             context.close()
         finally:
-            if not context.is_repeatable:
-                self._idle_memory.give_back()
+            self._give_back(context)
+
+    def _give_back(self, context: Context) -> None:
+        if not context.is_repeatable:
+            self._idle_memory.give_back()
+        if self.is_limited:
+            self._idle_memory.end_turn()
 
     def bound(self, binding: Binding) -> tuple[Context, dict[str, str]]:
         """Return a context that stands on a caller's tensors, and why each other one is copied.
@@ -943,13 +964,15 @@ class IdleMemory:
 
     Args:
         trim: Gives back what all networks of the runtime keep for later.
+        limit: How many runs may have a context at a time; None for any number.
 
     Attributes:
         returned: How many contexts runs have given back.
     """
 
-    def __init__(self, trim: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, trim: Callable[[], object] = lambda: None, limit: int | None = None) -> None:
         self.trim = trim
+        self._turns = None if limit is None else threading.Semaphore(limit)
         self.returned = 0
         self._taken = 0
         self._lock = threading.Lock()
@@ -984,6 +1007,28 @@ class IdleMemory:
                 return
             excess -= other.idle_bytes
             other.drop_contexts()
+
+    def take_turn(self, control: RunControl | None) -> None:
+        """Wait until fewer runs than the limit have a context.
+
+        Args:
+            control: Ends the wait when the run must end.
+
+        Raises:
+            CancelledError: The caller cancelled the run.
+            DeadlineExceededError: The time was up.
+        """
+        assert self._turns is not None
+        seconds = None if control is None else _TICK_SECONDS
+        while not self._turns.acquire(timeout=seconds):
+            reason = None if control is None else control.reason_to_stop()
+            if reason is not None:
+                raise reason
+
+    def end_turn(self) -> None:
+        """Let another run have a context."""
+        assert self._turns is not None
+        self._turns.release()
 
     def take(self) -> None:
         """Count a context that a run uses, until :meth:`give_back`."""

@@ -19,7 +19,7 @@ from armnn._process_memory import trim_memory
 from armnn.backends import SHARED_MEMORY, SharedMemory
 from armnn.backends.calling import call
 from armnn.backends.contract import RunControl
-from armnn.errors import ExecutionError, GraphError
+from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork
 from armnn.optimizer.plan import Plan
 from armnn.runtime.closing import Closing, Gate
@@ -317,6 +317,14 @@ class PlanCache:
         try:
             watched = control and with_layer_types(control, loaded.plan)
             outputs = context.run(inputs, watched, targets)
+        except (CancelledError, DeadlineExceededError):
+            if context.has_queues:
+                # What is enqueued still works on its tensors, and the next run here comes after
+                # that; to free them now might take as long.
+                loaded.release(context)
+            else:
+                loaded.drop(context)
+            raise
         except BaseException:
             loaded.drop(context)
             raise
@@ -330,7 +338,7 @@ class PlanCache:
 
     def _keeps(self, context: Context, loaded: LoadedPlan, entry: _Entry) -> bool:
         """Let a context wait for a next run, or give it back; return whether it waits."""
-        is_kept = context.is_repeatable and not self._value_limits
+        is_kept = context.is_repeatable and not self._value_limits and not loaded.is_limited
         if is_kept:
             try:
                 self._places.pop()

@@ -433,7 +433,8 @@ class Runtime(Closable):
                 self._last_id += 1
                 network_id = self._last_id
             participants, options = network.participants, network.options
-            sink, idle_memory = tensor_sink(options), IdleMemory(_trimming(self))
+            sink = tensor_sink(options)
+            idle_memory = IdleMemory(_trimming(self), participants.context_limit)
             load_plan = partial(
                 LoadedPlan,
                 participants=participants,

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion
+from armnn.backends.capi.calls import guarded
+from armnn.backends.capi.library import NativeObject
 from armnn.backends.native import NativeLibrary, NativeLoadError
 from armnn.errors import BackendUnavailableError
 
@@ -223,3 +229,50 @@ while not step.__self__.context.is_running:
     ran = subprocess.run([sys.executable, "-c", script], check=False, env=environment, timeout=60)
     assert ran.returncode == 0
     assert not words.exists()
+
+
+def test_what_is_dropped_in_a_callback_is_destroyed_outside_of_it() -> None:
+    library: Any = SimpleNamespace(has_ended=False)
+    threads: list[int] = []
+    destroyed = threading.Event()
+
+    def destroy(_: int) -> None:
+        threads.append(threading.get_ident())
+        destroyed.set()
+
+    cycle: list[object] = [NativeObject(library, 1, destroy, None)]
+    cycle.append(cycle)
+    cycles = [cycle]
+    del cycle
+
+    @guarded(None)
+    def callback() -> None:
+        cycles.clear()
+        gc.collect()  # as it may happen in any callback, also on a thread of the backend
+
+    callback()
+    assert destroyed.wait(10)
+    assert threads != [threading.get_ident()]
+
+
+def test_a_parent_is_destroyed_behind_what_another_thread_destroys() -> None:
+    library: Any = SimpleNamespace(has_ended=False)
+    order: list[str] = []
+    begun = threading.Event()
+
+    def destroy(name: str, seconds: float) -> Callable[[int], None]:
+        def end(_: int) -> None:
+            begun.set()
+            time.sleep(seconds)
+            order.append(name)
+
+        return end
+
+    parent = NativeObject(library, 1, destroy("parent", 0), None)
+    child = NativeObject(library, 2, destroy("child", 0.05), parent)
+    thread = threading.Thread(target=child.end)
+    thread.start()
+    assert begun.wait(10)
+    parent.end_with_children()
+    thread.join()
+    assert order == ["child", "parent"]

@@ -28,6 +28,7 @@
  * unless a field says otherwise. Structs that the caller allocates have their header set and the rest
  * zero.
  * Backend and program functions may be called from many threads at once, a context by one at a time.
+ * Nothing is destroyed in a function of the host that the backend called, whichever thread it is.
  * GetBackendId, GetVersion and BackendFactory start no thread and open no device or file. Nothing is
  * written to stdout or stderr.
  */
@@ -798,9 +799,10 @@ struct armnn_backend_api {
   armnn_code (*context_create)(armnn_program *program, armnn_context **context, armnn_error *error);
   /* Ends a context. Thread: any, once, not during its execute. */
   void (*context_destroy)(armnn_context *context);
-  /* Computes the outputs. Returns when they are written; where all of them are in buffers of a
-   * device, it may return once the work is in the device's queue, and what reads them waits. Owner:
-   * args: for the call. Thread: one at a time per context.
+  /* Computes the outputs. Returns when they are written; where all of them are in buffers that
+   * allocate made, it may return once the work is in the device's queue, and what reads them waits.
+   * Other memory is read and written before it returns. Owner: args: for the call. Thread: one at a
+   * time per context.
    */
   armnn_code (*execute)(armnn_context *context, const armnn_execute_args *args, armnn_error *error);
   /* A further table by name and version, such as armnn.async/1; NULL: there is none. Owner: static.
@@ -996,9 +998,15 @@ struct armnn_device_limits {
   uint64_t max_bytes;
   /* All memory; 0: not known. Written by the callee. */
   uint64_t total_bytes;
+  /* How many runs of a network may have an execution context at a time; a further run waits for one,
+   * until its deadline. 0: any number. Written by the callee.
+   */
+  uint32_t max_contexts;
+  /* 0. Written by the callee. */
+  uint32_t reserved;
 };
 #define ARMNN_DEVICE_LIMITS_ID ARMNN_ID('A', 'D', 'L', 'I')
-#define ARMNN_DEVICE_LIMITS_SIZE ARMNN_END(armnn_device_limits, total_bytes)
+#define ARMNN_DEVICE_LIMITS_SIZE ARMNN_END(armnn_device_limits, reserved)
 
 /* The extension armnn.device/2 of a backend, since 1.3, which takes the place of armnn.device/1
  * where a backend has both: several tensors are in one buffer, copies go to and from any part of
@@ -1038,12 +1046,14 @@ struct armnn_device_memory_2 {
   armnn_code (*copy_out)(armnn_device_buffer *buffer, uint64_t offset, void *to, uint64_t size, armnn_stream *stream, uint64_t call_id, armnn_error *error);
   /* Copies size bytes from one buffer to another or to another part of it; both are of one backend,
    * and with a stream the copy may be enqueued only. Ranges of one buffer that overlap are
-   * ARMNN_INVALID_ARGUMENT. NULL: the host copies through its memory. Thread: one at a time per
-   * buffer.
+   * ARMNN_INVALID_ARGUMENT. ARMNN_UNIMPLEMENTED: not between these two, for example of two devices;
+   * the host then copies through its memory, as it does where this is NULL. Thread: one at a time
+   * per buffer.
    */
   armnn_code (*copy_between)(armnn_device_buffer *from, uint64_t from_offset, armnn_device_buffer *to, uint64_t to_offset, uint64_t size, armnn_stream *stream, uint64_t call_id, armnn_error *error);
   /* Makes a buffer that stands on host memory, so that nothing is copied; the host reads and writes
-   * the memory itself, while nothing is enqueued on it. NULL: the device cannot reach host memory.
+   * the memory itself, while nothing is enqueued on it. ARMNN_UNIMPLEMENTED: not this memory, for
+   * example for its address; the host then copies. NULL: the device cannot reach host memory.
    * Written: buffer. Owner: memory: the host's, until buffer_destroy; buffer: the host's, until
    * buffer_destroy. Thread: any.
    */
@@ -1070,9 +1080,9 @@ struct armnn_device_memory_2 {
    * map is. Thread: one at a time per buffer.
    */
   armnn_code (*unmap)(armnn_device_buffer *buffer, void *address, armnn_stream *stream, armnn_error *error);
-  /* Ends a buffer, which nothing that is enqueued afterwards uses; what is enqueued already ends
-   * first, and memory of others is not touched after the call. Thread: any, once, not while a call
-   * works on it.
+  /* Ends a buffer and what is mapped of it; nothing that is enqueued afterwards uses it. What is
+   * enqueued already still works on it: memory of others is not touched after the call, so the call
+   * may have to wait. Thread: any, once, not while a call works on it.
    */
   void (*buffer_destroy)(armnn_device_buffer *buffer);
 };
@@ -1095,7 +1105,9 @@ struct armnn_device_memory_2 {
  * The host makes a stream per execution context. What is enqueued in a stream runs in its order. A
  * step may return once its work is in the stream if all its outputs are on the device; whoever
  * reads them from the host waits, and that wait ends at the run's deadline. A backend without this
- * extension works on its own in the order of the calls, as execute says. Growable.
+ * extension works on its own in the order of the calls, as execute says. A run that ends at its
+ * deadline leaves its work in the stream, and the host may destroy all that the work uses at once:
+ * each of these functions says how. Growable.
  */
 struct armnn_streams {
   /* struct_size, struct_id and ext. */
@@ -1104,11 +1116,12 @@ struct armnn_streams {
    * until destroy. Thread: any.
    */
   armnn_code (*create)(armnn_backend *backend, const armnn_device *device, armnn_stream **stream, armnn_error *error);
-  /* Ends a stream, once its work has ended. Thread: any, once. */
+  /* Ends a stream; waits until its work has ended. Thread: any, once. */
   void (*destroy)(armnn_stream *stream);
-  /* Does what execute does, in a stream. A context is used with one stream, and its context_destroy
-   * comes after the end of the work or waits for it. Owner: args: for the call; the memory of its
-   * tensors: the host's, until the work has ended. Thread: one at a time per context and per stream.
+  /* Does what execute does, in a stream, also where tensors are in imported buffers. Other host
+   * memory is read and written before it returns. A context is used with one stream, and
+   * context_destroy waits for its work there, or lets that end first. Owner: args, host memory: for
+   * the call. Thread: one at a time per context and per stream.
    */
   armnn_code (*execute_on)(armnn_stream *stream, armnn_context *context, const armnn_execute_args *args, armnn_error *error);
   /* Makes the event that all work enqueued so far has ended, and lets the device begin with it.
@@ -1116,7 +1129,8 @@ struct armnn_streams {
    */
   armnn_code (*record)(armnn_stream *stream, armnn_event **event, armnn_error *error);
   /* Lets what is enqueued from now on begin after an event of any stream of the same backend;
-   * returns without waiting. Thread: one at a time per stream.
+   * returns without waiting. The event may be destroyed before the stream comes to it. Thread: one
+   * at a time per stream.
    */
   armnn_code (*wait_event)(armnn_stream *stream, armnn_event *event, armnn_error *error);
   /* Returns when the work has ended, with has_ended not 0, or with the code of the work that failed;
@@ -1124,7 +1138,7 @@ struct armnn_streams {
    * called again, with the same answer. Written: has_ended. Thread: any.
    */
   armnn_code (*event_wait)(armnn_event *event, uint64_t until_ns, int32_t *has_ended, armnn_error *error);
-  /* Ends an event, whether or not its work has ended. Thread: any, once. */
+  /* Ends an event, whether or not its work has ended; before the destroy of its stream. Thread: any, once. */
   void (*event_destroy)(armnn_event *event);
 };
 #define ARMNN_STREAMS_ID ARMNN_ID('A', 'S', 'T', 'R')
@@ -1214,8 +1228,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_memory) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_memory, buffer_destroy) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory) == 80, "armnn_device_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory, buffer_destroy) == 80, "armnn_device_memory");
-ARMNN_STATIC_ASSERT(sizeof(armnn_device_limits) == 40, "armnn_device_limits");
-ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_limits, total_bytes) == 40, "armnn_device_limits");
+ARMNN_STATIC_ASSERT(sizeof(armnn_device_limits) == 48, "armnn_device_limits");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_limits, reserved) == 48, "armnn_device_limits");
 ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory_2) == 120, "armnn_device_memory_2");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory_2, buffer_destroy) == 120, "armnn_device_memory_2");
 ARMNN_STATIC_ASSERT(sizeof(armnn_streams) == 72, "armnn_streams");

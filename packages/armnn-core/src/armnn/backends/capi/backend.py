@@ -32,7 +32,12 @@ from armnn.backends.capi.contexts import (
     read_capabilities,
     read_devices,
 )
-from armnn.backends.capi.devices import NativeHandleFactory, NativeQueue, factory_id
+from armnn.backends.capi.devices import (
+    DeviceMemory,
+    NativeHandleFactory,
+    NativeQueue,
+    factory_id,
+)
 from armnn.backends.capi.extensions import NativeAsyncExecution, NativeSharedMemory
 from armnn.backends.capi.library import NativeLibrary, NativeObject
 from armnn.backends.capi.programs import NativeProgram, stored_program
@@ -315,14 +320,15 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """
         others = {key: value for key, value in options.items() if key != DEVICE_OPTION}
         if DEVICE_OPTION not in options:
-            return NativeModelContext(others, None, self._options)
+            return self._limited(NativeModelContext(others, None, self._options))
         wanted = str(options[DEVICE_OPTION])
         devices = self.devices()
         is_placed = self.library.has_placed_memory
         for index, device in enumerate(devices):
             if device.id == wanted:
                 factories = self._factories(device) if index and is_placed else None
-                return NativeModelContext(others, device, self._options, factories)
+                made = NativeModelContext(others, device, self._options, factories)
+                return self._limited(made)
         known = ", ".join(repr(device.id) for device in devices)
         raise NotFoundError(
             f"backend {self.id!r} has no device {wanted!r}: expected one of {known or 'none'}"
@@ -350,6 +356,17 @@ class NativeBackend(NetworkBackend, CachingBackend):
         return f"<NativeBackend {self.id!r} {self.source!r}>"
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _limited(self, model: NativeModelContext) -> NativeModelContext:
+        """Return a model's context with the limit of its device.
+
+        Raises:
+            ArmnnError: The backend does not describe the memory of the device.
+        """
+        if self.library.has_placed_memory:
+            memory = DeviceMemory(self.start(), model.device)
+            model.context_limit = memory.max_contexts or None
+        return model
 
     @property
     def _context_kind(self) -> type[NativeBackendContext]:

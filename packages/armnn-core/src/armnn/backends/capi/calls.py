@@ -353,6 +353,9 @@ _watched: Final[dict[int, RunControl]] = {}
 stored: Final[dict[int, BaseException]] = {}
 """The errors of callbacks, by the thread whose call will raise them; mostly empty."""
 
+in_callbacks: Final[set[int]] = set()
+"""The threads that are in a callback of the host, some of which are a backend's own."""
+
 _entrances: Final[dict[CodeType, None]] = {}
 _compiling: Final[dict[int, dict[str, object]]] = {}
 
@@ -453,11 +456,17 @@ def guarded(safe: _S) -> Callable[[Callable[_P, _T]], Callable[_P, _T | _S]]:
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T | _S]:
         def callback(*args: _P.args, **kwargs: _P.kwargs) -> _T | _S:
+            thread = threading.get_ident()
+            is_inner = thread in in_callbacks
             try:
+                in_callbacks.add(thread)
                 return function(*args, **kwargs)
             except BaseException as error:
                 _store(error)
                 return safe
+            finally:
+                if not is_inner:
+                    in_callbacks.discard(thread)
 
         _entrances[callback.__code__] = None
         return callback

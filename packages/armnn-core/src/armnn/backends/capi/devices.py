@@ -41,7 +41,12 @@ from armnn.backends.memory import (
     file_behind,
 )
 from armnn.buffer import Buffer, Device
-from armnn.errors import BackendError, MemoryImportError, ResourceExhaustedError
+from armnn.errors import (
+    BackendError,
+    MemoryImportError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
 from armnn.tensor import TensorInfo
 from armnn.types import MemorySource
 from armnn_backend_api import ctypes_mirror as abi
@@ -228,6 +233,8 @@ class DeviceMemory:
         where: The device as DLPack numbers it.
         alignment: Of offsets in a buffer; 0 where a buffer holds one tensor.
         is_placed: Whether it is ``armnn.device/2``.
+        max_contexts: How many runs of a network have a context at a time; 0 for any number.
+        has_streams: Whether its work is enqueued in streams.
     """
 
     def __init__(self, backend: NativeObject, device: NativeDevice | None) -> None:
@@ -241,8 +248,9 @@ class DeviceMemory:
         assert table is not None
         self.backend, self.device, self._table = backend, device, table
         self.is_placed = backend.library.has_placed_memory
+        self.has_streams = backend.library.streams is not None
         self._before: tuple[Any, ...] = (backend.pointer,)
-        self.alignment, self._max_bytes = 0, 0
+        self.alignment, self._max_bytes, self.max_contexts = 0, 0, 0
         if not self.is_placed:
             self.where = Device(table.device_type, cast("abi.DeviceMemory", table).device_id)
             return
@@ -254,6 +262,7 @@ class DeviceMemory:
         self.where = Device(table.device_type, limits.device_id)
         self.alignment = _checked_alignment(backend.library, int(limits.alignment))
         self._max_bytes = int(limits.max_bytes)
+        self.max_contexts = int(limits.max_contexts)
 
     def has(self, name: str) -> bool:
         """Return whether an optional function is there."""
@@ -334,15 +343,19 @@ class DeviceMemory:
         target_offset: int,
         size: int,
         queue: NativeQueue | None,
-    ) -> None:
-        """Copy bytes between two buffers, in the order of the queue.
+    ) -> bool:
+        """Copy bytes between two buffers, in the order of the queue; return whether that can be.
 
         Raises:
             ArmnnError: The backend failed, or the run must end.
         """
         function = cast("abi.DeviceMemory2", self._table).copy_between
         places = source.pointer, source_offset, target.pointer, target_offset
-        self._watched(function, f"copy {size} bytes on its device", queue, *places, size)
+        try:
+            self._watched(function, f"copy {size} bytes on its device", queue, *places, size)
+        except UnimplementedError:
+            return False
+        return True
 
     def mapped(
         self,
@@ -703,20 +716,28 @@ class NativeHandle(TensorHandle):
                     event.wait()
                 else:
                     self.queue.wait_for(event)
-        if self.info.size_bytes:
-            self.memory.copy_between(
-                source._buffer,
-                source._offset,
-                self._buffer,
-                self._offset,
-                self.info.size_bytes,
-                self.queue,
-            )
-        return True
+        return not self.info.size_bytes or self.memory.copy_between(
+            source._buffer,
+            source._offset,
+            self._buffer,
+            self._offset,
+            self.info.size_bytes,
+            self.queue,
+        )
 
     def written(self) -> NativeEvent | None:
-        """Return the end of what was enqueued so far; None without a queue."""
-        return None if self.queue is None else self.queue.event()
+        """Return the end of what was enqueued so far; without streams it is awaited here.
+
+        Raises:
+            ArmnnError: The backend failed, or the run must end.
+        """
+        if self.queue is not None:
+            return self.queue.event()
+        is_enqueued = self.memory.is_placed and not self.memory.has_streams
+        if is_enqueued and self._buffer.is_memory:  # imported memory is written at once
+            self.map_for(MapAccess.READ)  # waits for what was executed before
+            self.unmap()
+        return None
 
     def as_buffer(self) -> Buffer:
         """Return the tensor's memory, which keeps the device's buffer.

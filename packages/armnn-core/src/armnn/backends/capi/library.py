@@ -13,6 +13,7 @@ microseconds.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import itertools
 import json
@@ -20,7 +21,10 @@ import logging
 import math
 import os
 import threading
+import time
 import weakref
+from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from os import PathLike
@@ -31,6 +35,7 @@ from armnn.backends.capi.calls import (
     NativeLoadError,
     control_of,
     guarded,
+    in_callbacks,
     is_profiled,
     must_stop,
     note_compiled,
@@ -125,13 +130,24 @@ class _Guard(weakref.ref["NativeObject"]):
 
 
 class _Keeper:
-    """Destroys dropped objects, and the rest at process exit."""
+    """Destroys dropped objects, and the rest at process exit.
+
+    Nothing is destroyed within a callback of the host, where the collector may find a dropped
+    object too: a backend's thread that calls the host would wait for its own end if that object is
+    its stream.
+    """
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
         self._guards: dict[int, _Guard] = {}
         self._libraries: dict[Library, None] = {}
         self._lock = threading.RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with nothing that is being destroyed."""
+        self._postponed: deque[_Guard] = deque()
+        self._destroying: dict[tuple[int, int], _Guard] = {}  # by thread and number
 
     def add(
         self,
@@ -152,9 +168,29 @@ class _Keeper:
 
     def destroy(self, guard: _Guard) -> None:
         """Destroy a guarded object, if that was not done."""
-        known = self._guards.pop(guard.number, None)
-        if known is not None and not guard.library.has_ended:
-            guard.destroy(guard.pointer)
+        thread = threading.get_ident()
+        if thread in in_callbacks:
+            self._postponed.append(guard)
+            with contextlib.suppress(RuntimeError):  # the process is ending, and so end() comes
+                start_new_thread(self._destroy_postponed, ())
+            return
+        place = thread, guard.number
+        self._destroying[place] = guard
+        try:
+            known = self._guards.pop(guard.number, None)
+            if known is not None and not guard.library.has_ended:
+                guard.destroy(guard.pointer)
+        finally:
+            del self._destroying[place]
+
+    def _destroy_postponed(self) -> None:
+        """Destroy what was dropped within callbacks, in a thread for that."""
+        while self._postponed:
+            try:
+                guard = self._postponed.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            self.destroy(guard)
 
     def destroy_with_children(self, root: NativeObject) -> None:
         """Destroy an object and what was made of it, youngest first, save memory that is held."""
@@ -172,11 +208,23 @@ class _Keeper:
                 if made is not None:
                     made.is_running = True  # nothing starts a call of it any more
                     del made.pointer
+                if made is root:
+                    self._wait_for_children(root)
                 self.destroy(guard)
+
+    def _wait_for_children(self, root: NativeObject) -> None:
+        """Wait for other threads that destroy what was made of an object."""
+        thread = threading.get_ident()
+        while any(
+            by != thread and _is_of(guard, root)
+            for (by, _), guard in tuple(self._destroying.items())
+        ):
+            time.sleep(_DESTROYED_SECONDS)
 
     def forked(self) -> None:
         """Let nothing that does not survive a fork be called in the child."""
         self._lock = threading.RLock()
+        self._begin()
         for library in self._libraries:
             if library.has_created and not library.is_fork_safe:
                 library.has_ended = library.is_forked = True
@@ -202,6 +250,10 @@ class _Keeper:
                 shutdown = library.function("shutdown")
                 if shutdown is not None and library not in running:
                     shutdown()
+
+
+_DESTROYED_SECONDS: Final = 0.0005
+"""The time between two looks at what other threads destroy."""
 
 
 def _is_of(guard: _Guard, root: NativeObject) -> bool:

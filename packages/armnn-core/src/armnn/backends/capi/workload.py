@@ -391,16 +391,27 @@ class _BoundProgram:
 
         Raises:
             ExecutionError: The context is in use.
+            ArmnnError: A tensor cannot be copied, or the run must end.
         """
         self._take_context()
-        for port in self._ports:
-            port.enter()
+        try:
+            for port in self._ports:
+                port.enter()
+        except BaseException:
+            self.context.is_running = False
+            raise
 
     def leave(self) -> None:
-        """Copy out results C could not place; release the context."""
-        for port in self._ports:
-            port.leave()
-        self.context.is_running = False
+        """Copy out results C could not place; release the context.
+
+        Raises:
+            ArmnnError: A tensor cannot be copied, or the run must end.
+        """
+        try:
+            for port in self._ports:
+                port.leave()
+        finally:
+            self.context.is_running = False
 
     def failure(self, code: int, error: abi.Error) -> ArmnnError:
         """Return the exception of a call that failed."""

@@ -22,6 +22,7 @@ from armnn.backends import (
     ModelContext,
     TensorHandleFactories,
 )
+from armnn.backends.contract import RunControl, controlled
 from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.buffer import Buffer
 from armnn.errors import (
@@ -380,6 +381,23 @@ def test_an_alignment_that_is_no_power_of_two_is_refused(device: Make, alignment
         backend.register_tensor_handle_factories(TensorHandleFactories())
 
 
+def test_a_context_is_free_again_after_a_copy_that_had_to_end(
+    device: Make, no_options: ModelContext
+) -> None:
+    backend = NativeBackend(device("-DPLACED", "-DQUEUE_MS=100"))
+    workload = backend.create_workload(chain().find("first"), no_options)
+    x, y = ArrayHandle(INFO, X / 2), ArrayHandle(INFO, np.zeros(4, np.float32))
+    step = workload.bind([x, x], [y])
+    for _ in range(2):  # the end of the first run is awaited behind it, then in front of the next
+        with (
+            pytest.raises(DeadlineExceededError),
+            controlled(RunControl(deadline_ns=time.perf_counter_ns() + 10_000_000)),
+        ):
+            step()
+    step()
+    np.testing.assert_array_equal(y.map(), X)
+
+
 STREAMS = ("-DPLACED", "-DSTREAMS")
 
 
@@ -530,6 +548,39 @@ def test_the_memory_is_on_the_device_that_an_option_selects(
         )
         np.testing.assert_array_equal(loaded.run({"x": X})["y"], expected(X))
         assert factory in loaded.memory
+
+
+@pytest.mark.parametrize("flags", [("-DPLACED",), STREAMS])
+def test_what_the_device_cannot_copy_goes_through_the_host(
+    device: Make, flags: tuple[str, ...]
+) -> None:
+    backend, factory = placed(device(*flags, "-DDEVICES=2"))
+    factories = TensorHandleFactories()
+    backend.register_tensor_handle_factories(factories)
+    one = factory.create(INFO, None)
+    other = factories["AcmeDevice.device:1"].create(INFO, backend.create_memory_manager())
+    one.copy_from(X)
+    assert not other.copy_on_device(one)
+
+
+def test_no_more_runs_have_a_context_than_the_device_says(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    library = device(*STREAMS, "-DALL_ALONE", "-DQUEUE_MS=20", "-DMAX_CONTEXTS=2")
+    loaded = make_native_runtime(library).load_model(chain(), ["AcmeDevice"])
+    found: list[np.ndarray[Any, Any]] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(loaded.run({"x": X})["y"])) for _ in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each.tolist() for each in found] == [expected(X).tolist()] * 5
+    assert counts(library).streams == 2
+    with pytest.raises(DeadlineExceededError):
+        loaded.run({"x": X}, timeout=0.01)
+    np.testing.assert_array_equal(loaded.run({"x": -X})["y"], expected(-X))  # it has its turn
 
 
 @pytest.mark.parametrize("flags", [("-DPLACED",), STREAMS])
