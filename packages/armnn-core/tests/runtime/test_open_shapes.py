@@ -77,6 +77,33 @@ def test_options_that_a_backend_lacks_are_told_at_load(
         check(runtime.load_model(rectified(shape), ["Asked"], backend_options=given))
 
 
+@pytest.mark.parametrize("compiled", ["Addition", "Activation"])
+def test_options_are_checked_before_any_layer_of_the_model_is_asked_about(
+    make_backend: Any, make_runtime: MakeRuntime, compiled: str
+) -> None:
+    asked: list[str] = []
+
+    def supports(self: Any, layer: Any, model: Any) -> armnn.backends.Support:
+        asked.append(layer.name)
+        return armnn.backends.Support(layer.type == compiled, "another type")
+
+    def refuse(self: Any, view: SubgraphView, model: ModelContext) -> OptimizationViews:
+        raise InvalidArgumentError(f"{view.layers[0].type}: options {list(model.options)}")
+
+    members = {
+        "supports": supports,
+        "create_model_context": lambda self, options: ModelContext(options),
+        "optimize_subgraph": refuse,
+    }
+    runtime = make_runtime(make_backend("Asked", **members), make_backend("CpuRef"))
+    with pytest.raises(InvalidArgumentError, match=rf"{compiled}: options \['Unknown'\]"):
+        runtime.load_model(
+            rectified(OPEN), ["Asked", "CpuRef"], backend_options={"Asked": {"Unknown": 1}}
+        )
+    assert asked
+    assert "relu" not in asked
+
+
 def test_a_backend_that_takes_some_sizes_only_is_loaded(
     make_backend: Any, make_runtime: MakeRuntime
 ) -> None:

@@ -193,32 +193,31 @@ class Preparation:
     def check_backends(self) -> None:
         """Check what can be known of backends before the shapes of inputs are.
 
-        Their layers are assigned for sizes that are assumed for open dimensions, as far as the
-        options or the list of backends may be at fault: the first run would fail otherwise. Nothing
-        is said about a network of which no such sizes are found.
+        These are their options and, as far as the list of backends may be at fault, the layers for
+        sizes that are assumed for open dimensions: the first run would fail otherwise. Nothing is
+        said about the layers of a network of which no such sizes are found.
 
         Raises:
             OptimizationError: Some layers cannot run on the backends, whichever sizes are assumed.
             ArmnnError: A backend does not know its options.
         """
         participants, options = self._participants, self._options
-        runs_all = any(each.id == CPU_REF for each in participants.candidates)
-        if self._is_static or (runs_all and not options.strict and not options.model_options):
+        if self._is_static:
             return
-        made: list[Network] = []
+        check_options(participants.all, options.model_options)
+        if not options.strict and any(each.id == CPU_REF for each in participants.candidates):
+            return
         refused: list[tuple[OptimizationError, Mapping[str, Shape | None]]] = []
 
         def check(shapes: Mapping[str, Shape | None]) -> None:
             try:
-                made.append(assigned_layers(self._source, shapes, participants, options)[0])
+                assigned_layers(self._source, shapes, participants, options)
             except OptimizationError as error:
                 refused.append((error, shapes))
                 raise ShapeError(str(error)) from error  # it may take other sizes
 
         assumed = assume_shapes(self.facts.inputs, self.facts.metadata, check)
-        if assumed.error is None:
-            check_options(made[-1], participants.all, options.model_options)
-        elif refused:
+        if assumed.error is not None and refused:
             error, shapes = refused[0]
             error.add_note(
                 f"This was asked with inputs of the shapes {dict(shapes)}, and others that fit: "

@@ -23,6 +23,7 @@ from armnn.optimizer.passes._edits import (
     only_reader,
     walk,
 )
+from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation
 
 
@@ -238,23 +239,30 @@ def _ask(candidate: Candidate, view: SubgraphView) -> OptimizationViews:
     return views
 
 
-def check_options(network: Network, candidates: Sequence[Candidate], given: Options) -> None:
-    """Let backends compile one layer each, which tells whether they know their options.
+def check_options(candidates: Sequence[Candidate], given: Options) -> None:
+    """Let backends compile one small layer each, which tells whether they know their options.
+
+    A backend that runs neither an Activation nor an Addition tells it when it compiles its layers.
 
     Args:
-        network: Its layers have backends.
         candidates: The backends.
-        given: The options for this network, by backend id.
+        given: The options for a network, by backend id.
 
     Raises:
         ArmnnError: A backend does not.
     """
-    for candidate in candidates:
-        options = given.get(candidate.id)
-        layers = (each for each in network.topological_order() if each.backend == candidate.id)
-        layer = next(layers, None) if options else None
+    asked = [each for each in candidates if given.get(each.id)]
+    if not asked:
+        return
+    network = Network("options")
+    x = network.add_input("x", TensorInfo((1, 4)))
+    total = network.add_addition(x, x, name="options")
+    y = network.add_activation(total, function="ReLu")
+    network.add_output("y", y)
+    for candidate in asked:
+        layer = next(filter(candidate.supports, (total.producer, y.producer)), None)
         if layer is not None:
-            model = candidate.backend.create_model_context(options or {})  # without the cache
+            model = candidate.backend.create_model_context(given[candidate.id])  # without the cache
             _ask(replace(candidate, model=model), SubgraphView.of(network, [layer]))
 
 
