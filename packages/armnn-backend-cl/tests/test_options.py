@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,16 @@ def test_a_file_that_is_none_is_refused(
         path.chmod(mode)
     with pytest.raises(InvalidArgumentError, match=words):
         run(CachedNetworkFilePath=str(path))
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, is_saved: bool) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    others = {pipe: "is a pipe: exp", Path(os.devnull): "a device: exp", tmp_path: "a folder|a dir"}
+    for path, words in others.items():
+        with pytest.raises(InvalidArgumentError, match=words):
+            run(CachedNetworkFilePath=str(path), SaveCachedNetwork=is_saved)
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,19 @@ import stat
 import struct
 import threading
 from hashlib import sha256
-from typing import Final
+from typing import IO, Final
 
 from armnn.backends import BlobStore
 from armnn.errors import InvalidArgumentError
 
 _HEAD: Final = b"GpuAcc programs 1\n"
 _ENTRY: Final = struct.Struct("<IQ32s")
+_KINDS: Final = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
 
 _log = logging.getLogger(__name__)
 
@@ -39,20 +45,19 @@ class CachedFile(BlobStore):
         """Read the file, or begin it.
 
         Raises:
-            InvalidArgumentError: It cannot be opened, is none of these files, or others may write
-                it.
+            InvalidArgumentError: It cannot be opened, is not a file or none of these, or others may
+                write it.
         """
         self._path, self._is_saved = path, is_saved
         self._lock = threading.Lock()
         self._blobs: dict[str, bytes] = {}
         try:
             if is_saved:
-                with open(
-                    os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-                ) as file:
+                with self._opened("wb", os.O_RDWR | os.O_CREAT) as file:
+                    file.truncate()
                     file.write(_HEAD)
             else:
-                with open(path, "rb") as file:
+                with self._opened("rb", os.O_RDONLY) as file:
                     if os.fstat(file.fileno()).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                         raise InvalidArgumentError(
                             f"CachedNetworkFilePath {path!r} of backend 'GpuAcc' can be written by "
@@ -83,10 +88,27 @@ class CachedFile(BlobStore):
         with self._lock:
             self._blobs[key] = blob
             try:
-                with open(self._path, "ab") as file:
+                with self._opened("ab", os.O_RDWR | os.O_APPEND) as file:
                     file.write(entry)
-            except OSError as error:
+            except (InvalidArgumentError, OSError) as error:
                 _log.warning("cannot add to %s: %s", self._path, error)
+
+    def _opened(self, mode: str, flags: int) -> IO[bytes]:
+        """Open the file; a pipe without a writer opens at once with these flags, and is refused.
+
+        Raises:
+            InvalidArgumentError: It is not a regular file.
+            OSError: It cannot be opened.
+        """
+        descriptor = os.open(self._path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+        kind = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(kind):
+            os.close(descriptor)
+            raise InvalidArgumentError(
+                f"CachedNetworkFilePath {self._path!r} of backend 'GpuAcc' is "
+                f"{_KINDS.get(stat.S_IFMT(kind), 'not a regular file')}: expected a file"
+            )
+        return open(descriptor, mode)
 
     def _read(self, content: bytes) -> None:
         if not content.startswith(_HEAD):
