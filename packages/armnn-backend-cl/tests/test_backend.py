@@ -537,6 +537,23 @@ def test_an_index_outside_of_its_axis_is_an_error_of_that_run(kind: DataType) ->
         np.testing.assert_array_equal(model.run({"ids": np.array([1, -1, 3], dtype)})["y"], rows)
 
 
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize(("count", "wrong"), [(4, 4), (4, -5), (0, 0)])
+def test_indices_are_checked_where_nothing_is_read(*, rows: bool, count: int, wrong: int) -> None:
+    net = Network("nothing")
+    x = net.add_input("x", TensorInfo((count, 0)))
+    ids = net.add_input("ids", TensorInfo((2, 1) if rows else (2,), DataType.SIGNED32))
+    net.add_output("y", net.add_gather_nd(x, ids) if rows else net.add_gather(x, ids))
+    model = armnn.load_model(net, backends=ONLY)
+    given = {"x": np.zeros((count, 0), np.float32), "ids": np.int32([0, wrong])}
+    room = "expected -4 to 3" if count else "it has no elements"
+    with pytest.raises(ExecutionError, match=f"the index {wrong} is outside of .*: {room}"):
+        model.run({**given, "ids": given["ids"].reshape(ids.info.static_shape)})
+    if count:
+        made = model.run({**given, "ids": np.zeros(ids.info.static_shape, np.int32)})
+        assert made["y"].shape == (2, 0)
+
+
 def test_an_index_of_a_run_that_was_stopped_is_no_error_of_the_next() -> None:
     model = table(DataType.SIGNED32)
     with pytest.raises(DeadlineExceededError):

@@ -320,6 +320,11 @@ class Queue(MemoryManager):
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         return cl.Buffer(self.device.context, flags, hostbuf=np.zeros(2, np.int32))
 
+    @property
+    def has_checks(self) -> bool:
+        """Whether a kernel of this queue may find something wrong."""
+        return bool(self._checks)
+
     def check(self, message: str) -> int:
         """Return the number of a check, whose message has ``{}`` for the wrong number."""
         if message not in self._checks:

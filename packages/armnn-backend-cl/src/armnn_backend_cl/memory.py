@@ -97,6 +97,8 @@ class DeviceTensor(TensorHandle):
     def copy_to(self, array: NDArray[Any]) -> None:
         """Copy the tensor into an array, once what was enqueued has ended."""
         if array.nbytes == 0:
+            if self.queue is not None and self.queue.has_checks:
+                self.queue.finish()
             return
         target = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
         if self.queue is None:

@@ -12,6 +12,17 @@ inline int inside(const long index, const int size, __global int *fault, const i
   return 0;
 }
 
+// indices: [count, depth]; for a result without elements
+__kernel void check_indices(INPUT(I, indices), __global int *fault, const int check,
+                            const int items, const int depth, const int8 sizes) {
+  const int item = get_global_id(0);
+  if (item >= items)
+    return;
+  int size[8];
+  vstore8(sizes, 0, size);
+  inside(AT(indices)[item], size[item % depth], fault, check);
+}
+
 // x: [outer, size, inner], indices: [count], y: [outer, count, inner]
 __kernel void gather(INPUT(T, x), INPUT(I, indices), OUTPUT(T, y), __global int *fault,
                      const int check, const int items, const int size, const int count,

@@ -41,7 +41,7 @@ def gather(layer: Layer) -> Sequence[Launch]:
     shape, indices = (shape_of(info) for info in layer.input_infos)
     axis = d.axis % len(shape)
     sizes = (shape[axis], math.prod(indices), math.prod(shape[axis + 1 :]))
-    return _gathered(layer, "gather", sizes, f"outside of axis {axis}", shape[axis])
+    return _gathered(layer, "gather", sizes, f"outside of axis {axis}", shape[axis : axis + 1])
 
 
 @lowers("GatherNd")
@@ -53,9 +53,8 @@ def gather_nd(layer: Layer) -> Sequence[Launch]:
         raise Refused(f"an index names {depth} axes, expected at most {_MOST_DEPTH}")
     sizes = (*shape[:depth], *[1] * (_MOST_DEPTH - depth))
     rest = math.prod(shape[depth:])
-    return _gathered(
-        layer, "gather_rows", (depth, sizes, rest), f"outside of {shape[:depth]}", None
-    )
+    where = f"outside of {shape[:depth]}"
+    return _gathered(layer, "gather_rows", (depth, sizes, rest), where, shape[:depth])
 
 
 @lowers("GatherElements")
@@ -68,7 +67,8 @@ def gather_elements(layer: Layer) -> Sequence[Launch]:
     strides = (*x.strides[:axis], 0, *x.strides[axis + 1 :])
     sizes, (_, steps) = walked(View.of(indices), View(indices, strides))
     arguments = (shape[axis], x.strides[axis], sizes, steps)
-    return _gathered(layer, "gather_elements", arguments, f"outside of axis {axis}", shape[axis])
+    where = f"outside of axis {axis}"
+    return _gathered(layer, "gather_elements", arguments, where, shape[axis : axis + 1])
 
 
 @lowers("TensorScatter")
@@ -107,24 +107,30 @@ def tensor_scatter(layer: Layer) -> Sequence[Launch]:
 
 
 def _gathered(
-    layer: Layer, kernel: str, arguments: Sequence[Argument], where: str, size: int | None
+    layer: Layer, kernel: str, arguments: Sequence[Argument], where: str, sizes: Sequence[int]
 ) -> Sequence[Launch]:
-    """Return a launch of ``gather.cl``.
+    """Return a launch of ``gather.cl``, which checks indices even if nothing is read.
 
     Args:
         layer: Its inputs are the elements and the indices.
         kernel: The name of the kernel.
         arguments: Those behind the number of results.
         where: What is wrong with an index.
-        size: What an index is less than, if all of them name one axis.
+        sizes: The elements along each axis that a row of indices names.
     """
     require(layer, *INDICES, but=["input", "output"])
     items = math.prod(shape_of(layer.output_infos[0]))
     if items and not math.prod(shape_of(layer.input_infos[0])):
         raise Refused("the input has no elements to read")
-    room = "" if size is None else f": expected {-size} to {size - 1}"
+    room = ""
+    if len(sizes) == 1:
+        room = f": expected {-sizes[0]} to {sizes[0] - 1}" if sizes[0] else ": it has no elements"
     indices = layer.input_infos[1]
     assert indices is not None
     check = Check(f"layer {layer.name!r} ({layer.type}): the index {{}} is {where}{room}")
     source = program("gather.cl", T=width(layer), I=INTEGERS[indices.data_type])
-    return [Launch(source, kernel, (In(0), In(1), Out(0), check, items, *arguments), items)]
+    if items:
+        return [Launch(source, kernel, (In(0), In(1), Out(0), check, items, *arguments), items)]
+    count, depth = indices.num_elements, len(sizes)
+    padded = (*sizes, *[1] * (_MOST_DEPTH - depth))
+    return [Launch(source, "check_indices", (In(1), check, count, depth, padded), count)]
