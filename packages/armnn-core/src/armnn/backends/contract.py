@@ -97,6 +97,16 @@ class Capability(StrEnum):
     copies; without it every part stays. Since Backend API 1.3."""
 
 
+NOT_FORWARDED: Final = (
+    Capability.ASYNC_EXECUTION,
+    Capability.EXTERNALLY_MANAGED_MEMORY,
+    Capability.PRE_IMPORT_IO_TENSORS,
+    Capability.PROTECTED_CONTENT_ALLOCATION,
+    Capability.RELEASES_CONSTANTS,
+)
+"""The capabilities that a worker process or a file cannot offer for the backend behind it."""
+
+
 def has_capability(
     capabilities: Mapping[str, OptionValue], name: str, value: OptionValue = True
 ) -> bool:

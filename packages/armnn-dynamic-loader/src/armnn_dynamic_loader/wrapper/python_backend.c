@@ -54,6 +54,15 @@ static const armnn_backend_api *api(void) { return atomic_load(&served_by); }
 
 static void destroy(armnn_backend *backend) { api()->destroy(backend); }
 
+static armnn_code capabilities(armnn_backend *backend, const armnn_option **capabilities,
+                               uint64_t *num_capabilities, armnn_error *error) {
+  *capabilities = NULL;
+  *num_capabilities = 0;
+  if (!armnn_backend_api_has_capabilities(api())) /* hosts before 1.3 */
+    return ARMNN_OK;
+  return api()->capabilities(backend, capabilities, num_capabilities, error);
+}
+
 static armnn_code query(armnn_backend *backend, const armnn_device *device,
                         const armnn_graph *graph, armnn_support *supports, uint64_t stride,
                         armnn_error *error) {
@@ -86,6 +95,7 @@ static const armnn_backend_api table = {
     .vendor = TEXT(BACKEND_VENDOR),
     .create = create,
     .destroy = destroy,
+    .capabilities = capabilities,
     .query = query,
     .compile = compile,
     .program_destroy = program_destroy,

@@ -24,8 +24,15 @@ from numpy.typing import NDArray
 
 from armnn.backends.calling import check_answer
 from armnn.backends.capi.calls import code_of, guarded
-from armnn.backends.capi.values import attribute_type, constants, value_of
-from armnn.backends.contract import Backend, BackendContext, ModelContext, Step, Support
+from armnn.backends.capi.values import attribute_type, constants, option_array, value_of
+from armnn.backends.contract import (
+    NOT_FORWARDED,
+    Backend,
+    BackendContext,
+    ModelContext,
+    Step,
+    Support,
+)
 from armnn.backends.memory import (
     ArrayHandle,
     TensorHandle,
@@ -338,11 +345,13 @@ class _Hosted:
         backend: The backend.
         context: What it keeps for this opening.
         reasons: The texts of each thread's last query.
+        texts: Its capabilities.
     """
 
     backend: Backend
     context: BackendContext | None
     reasons: threading.local = field(default_factory=threading.local)
+    texts: Arena = field(default_factory=Arena)
 
 
 class _Objects:
@@ -444,6 +453,18 @@ def _backend_of(spelling: str) -> Backend:
     return found
 
 
+def _capabilities(
+    handle: int | None,
+    options: ctypes._Pointer[ctypes._Pointer[abi.Option]],
+    count: ctypes._Pointer[ctypes.c_uint64],
+) -> None:
+    hosted: _Hosted = _objects[handle]
+    stated = hosted.backend.capabilities
+    told = {name: value for name, value in stated.items() if name not in NOT_FORWARDED}
+    options[0] = option_array(told, hosted.texts)
+    count[0] = len(told)
+
+
 def _query(
     handle: int | None,
     _device: object,
@@ -535,6 +556,7 @@ def _extension() -> tuple[abi.HostPython, abi.BackendApi]:
     api = struct(abi.BackendApi)
     api.api_major, api.api_minor = abi.API_MAJOR, abi.API_MINOR
     api.destroy = abi.BackendApiDestroy(_destroy)
+    api.capabilities = abi.BackendApiCapabilities(_answering(_capabilities))
     api.query = abi.BackendApiQuery(_answering(_query))
     api.compile = abi.BackendApiCompile(_answering(_compile))
     api.program_destroy = abi.BackendApiProgramDestroy(_destroy_program)

@@ -27,7 +27,6 @@ from armnn.backends import (
     Backend,
     BackendRegistry,
     BlobStore,
-    Capability,
     CreationOptions,
     MemoryManager,
     ProfilingSink,
@@ -41,6 +40,7 @@ from armnn.backends import (
 )
 from armnn.backends.calling import check_answer
 from armnn.backends.contract import (
+    NOT_FORWARDED,
     BackendContext,
     ModelContext,
     NetworkBackend,
@@ -79,15 +79,6 @@ PROGRAMS_FROM: Final = 1 << 40
 
 OUT_OF_THE_WAY: Final = 200
 """Descriptors from here on are ours: a plug-in that closes the first ones does not end us."""
-
-MASKED: Final = (
-    Capability.ASYNC_EXECUTION,
-    Capability.EXTERNALLY_MANAGED_MEMORY,
-    Capability.PRE_IMPORT_IO_TENSORS,
-    Capability.PROTECTED_CONTENT_ALLOCATION,
-    Capability.RELEASES_CONSTANTS,
-)
-"""The capabilities that a backend cannot offer to another process."""
 
 
 @dataclass(slots=True, eq=False)
@@ -174,7 +165,7 @@ class Served:
         found = {
             name: value
             for name, value in capabilities.items()
-            if name not in MASKED and isinstance(value, (bool, int, float, str))
+            if name not in NOT_FORWARDED and isinstance(value, (bool, int, float, str))
         }
         version = backend.api_version
         return Answer(
