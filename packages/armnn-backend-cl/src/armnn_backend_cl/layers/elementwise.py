@@ -161,7 +161,7 @@ _UNARY: Final = {
 }
 
 _INTEGER_UNARY: Final = {
-    UnaryOperation.ABS: "x < 0 ? -(W)x : x",
+    UnaryOperation.ABS: "abs(x)",
     UnaryOperation.NEG: "-(W)x",
     UnaryOperation.CEIL: "x",
     UnaryOperation.ROUND: "x",
