@@ -494,7 +494,7 @@ def test_an_isolated_backend_does_not_reach_tensors_of_the_device() -> None:
 def test_the_kit_passes_it_and_sees_a_kernel_that_fails(kind: type[QueuedBackend]) -> None:
     with Subject(kind.id) as subject:
         cases = [case for case in cases_of("Addition") if case.data_type is DataType.FLOAT32]
-        assert {check_case(subject, case).verdict for case in cases} == {CaseResult.PASSED}
+        assert {check_case(subject, case).result for case in cases} == {CaseResult.PASSED}
         checks = Checks(subject)
         checks.handles(["Addition"])
         for name in ("events", "foreign event", "trim"):

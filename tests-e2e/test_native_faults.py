@@ -98,18 +98,18 @@ def found(folder: Path, what: str) -> Findings:
 def test_the_backend_without_fault_is_right(folder: Path) -> None:
     findings = found(folder, "")
     assert findings.agrees
-    assert findings.verdicts == ()
+    assert findings.by_layer == ()
 
 
 @pytest.mark.parametrize("what", ALONE)
 def test_a_layer_with_a_fault_in_c_is_named(folder: Path, what: str) -> None:
     findings = found(folder, what)
-    assert {verdict.types for verdict in findings.wrong} == {(ALONE[what],)}
+    assert {finding.types for finding in findings.wrong} == {(ALONE[what],)}
 
 
 @pytest.mark.parametrize("what", TOGETHER)
 def test_layers_that_are_wrong_together_in_c_are_named(folder: Path, what: str) -> None:
     findings = found(folder, what)
     assert findings.wrong
-    assert all(len(verdict.layers) > 1 for verdict in findings.wrong)
+    assert all(len(finding.layers) > 1 for finding in findings.wrong)
     assert findings.unexplained == ()

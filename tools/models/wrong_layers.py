@@ -59,11 +59,11 @@ def main() -> int:
         except (ArmnnError, ValueError, ModuleNotFoundError) as error:
             print(f"{name}: not compared: {error}"[:160], flush=True)
             continue
-        worst = max(found.verdicts, key=lambda each: each.figures.ratio, default=None)
+        worst = max(found.by_layer, key=lambda each: each.figures.ratio, default=None)
         ratio = 0.0 if worst is None else worst.figures.ratio
         seconds = time.perf_counter() - start
         print(
-            f"{name}: {len(found.verdicts)} layers, {len(found.wrong)} wrong, largest ratio "
+            f"{name}: {len(found.by_layer)} layers, {len(found.wrong)} wrong, largest ratio "
             f"{ratio:.3f}, {found.reference_runs:.1f} runs of CpuRef, {seconds:.0f} s",
             flush=True,
         )

@@ -61,7 +61,7 @@ from armnn_conformance.subject import Subject
 from armnn_conformance.checks.correctness import CaseResult, check_cell
 with Subject("CpuRef") as subject:
     for cell in all_cells([sys.argv[1]]):
-        if check_cell(subject, *cell).verdict is CaseResult.FAILED:
+        if check_cell(subject, *cell).result is CaseResult.FAILED:
             print("FAILED test_conformance.py::" + "-".join(map(str, cell)))
             sys.exit(1)
 sys.exit({SURVIVED})

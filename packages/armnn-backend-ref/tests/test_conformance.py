@@ -89,7 +89,7 @@ def test_every_case_is_computed_rightly(subject: Subject, layer: str, data_type:
     assert any(EDGE in case.tags for case in cases)
     assert all(case.tolerance.reason for case in cases)
     outcomes = {case.name: check_case(subject, case) for case in cases}
-    assert [each for each in outcomes.items() if each[1].verdict is not CaseResult.PASSED] == []
+    assert [each for each in outcomes.items() if each[1].result is not CaseResult.PASSED] == []
     for case in cases:
         assert made_shapes(case) == [expected.shape for expected in case.expected], str(case)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Remembered verdicts: which, for how long, and whose are trusted."""
+"""Remembered outcomes of probes: which, for how long, and whose are trusted."""
 
 from __future__ import annotations
 

@@ -106,4 +106,4 @@ def test_armnn_finds_it_and_runs_a_convolution(npu: Path) -> None:
 def test_the_conformance_kit_accepts_it(npu: Path, layer: str) -> None:
     with Subject(str(npu)) as subject:
         cell = check_cell(subject, layer, armnn.DataType.FLOAT32)
-    assert cell.verdict is CaseResult.PASSED, cell.details(CaseResult.FAILED)
+    assert cell.result is CaseResult.PASSED, cell.details(CaseResult.FAILED)

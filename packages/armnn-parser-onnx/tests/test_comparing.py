@@ -126,9 +126,9 @@ def test_only_the_tensor_that_differs_is_named(
         return run(library, replace(model, source=proto.SerializeToString()), inputs)
 
     monkeypatch.setitem(RUNTIMES, "onnxruntime", (*kept, wrong))
-    (verdict,) = compare_with_tool(layered).wrong
-    assert (verdict.layers, verdict.types) == (("product",), ("FullyConnected",))
-    assert verdict.figures.largest == pytest.approx(0.01, rel=1e-3)
+    (finding,) = compare_with_tool(layered).wrong
+    assert (finding.layers, finding.types) == (("product",), ("FullyConnected",))
+    assert finding.figures.largest == pytest.approx(0.01, rel=1e-3)
     assert main(["compare", str(layered), "--tools", "--backends", "CpuRef"]) == 1
     text = capsys.readouterr().out
     assert "onnxruntime and CpuRef differ in 1 of " in text
@@ -137,7 +137,7 @@ def test_only_the_tensor_that_differs_is_named(
     )
 
 
-def test_a_verdict_says_what_onnxruntime_computes(
+def test_a_finding_says_what_onnxruntime_computes(
     layered: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = main(["compare", str(layered), "--tools", "--backends", "CpuRef", "--every-layer"])

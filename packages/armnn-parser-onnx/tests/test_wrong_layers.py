@@ -88,9 +88,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_layer_of_a_loop_in_a_branch_is_named(path: Path) -> None:
     found = compare(path, ["Faulty"], inputs=[POSITIVE])
-    assert {verdict.types for verdict in found.wrong} == {("Softmax",)}
+    assert {finding.types for finding in found.wrong} == {("Softmax",)}
     assert len(found.wrong) == 3  # one of each round
-    assert all("culprit" in verdict.layers[0] for verdict in found.wrong)
+    assert all("culprit" in finding.layers[0] for finding in found.wrong)
     assert compare(path, ["Faulty"], inputs=[NEGATIVE]).agrees
 
 

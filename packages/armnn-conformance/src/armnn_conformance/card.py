@@ -43,7 +43,7 @@ def cell_document(cell: Cell) -> Document:
     return {
         "layer": cell.layer,
         "data_type": cell.data_type.arm_name,
-        "verdict": str(cell.verdict),
+        "verdict": str(cell.result),
         "passed": sorted(cell.details(CaseResult.PASSED)),
         "failed": dict(sorted(cell.details(CaseResult.FAILED).items())),
         "not_supported": dict(sorted(cell.details(CaseResult.NOT_SUPPORTED).items())),
@@ -119,10 +119,10 @@ def read_card(path: str) -> Document:
     return card
 
 
-def _worst(verdicts: Sequence[str]) -> CaseResult:
-    for verdict in (CaseResult.FAILED, CaseResult.PASSED):
-        if verdict in verdicts:
-            return verdict
+def _worst(results: Sequence[str]) -> CaseResult:
+    for result in (CaseResult.FAILED, CaseResult.PASSED):
+        if result in results:
+            return result
     return CaseResult.NOT_SUPPORTED
 
 

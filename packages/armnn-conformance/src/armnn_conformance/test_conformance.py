@@ -172,7 +172,7 @@ def test_what_is_claimed_is_computed_rightly(
     failed = cell.details(CaseResult.FAILED)
     if failed:
         pytest.fail("\n".join(f"{name}: {detail}" for name, detail in failed.items()), False)
-    if cell.verdict is CaseResult.NOT_SUPPORTED:
+    if cell.result is CaseResult.NOT_SUPPORTED:
         pytest.skip(next(iter(cell.details(CaseResult.NOT_SUPPORTED).values()), "no case"))
 
 

@@ -131,7 +131,7 @@ def test_what_is_claimed_or_refused_wrongly_is_caught(
     make_subject: MakeSubject, kind: type, bad: LayerCase, problem: str
 ) -> None:
     outcome = check_case(make_subject(kind), bad)
-    assert outcome.verdict is CaseResult.FAILED
+    assert outcome.result is CaseResult.FAILED
     assert problem in outcome.detail
 
 
@@ -176,7 +176,7 @@ def test_a_backend_with_memory_of_its_own_is_judged_on_tensors_there(
         def __init__(self) -> None:
             super().__init__("Device", misbehaving.InaccurateBackend())
 
-    assert check_case(make_subject(Device), softmax()).verdict is CaseResult.PASSED
+    assert check_case(make_subject(Device), softmax()).result is CaseResult.PASSED
     wrong = check_case(make_subject(WrongDevice), softmax())
     assert "the workload's output 0 is wrong" in wrong.detail
 
@@ -188,7 +188,7 @@ def test_a_layer_that_the_optimizer_rewrites_is_judged_by_its_workload(
     # Only axes of size one move: the optimizer makes a Reshape of it, which the backend refuses.
     d = TransposeDescriptor(dim_mappings=(2, 0, 1))
     moved = case(DataType.FLOAT32, "size one", d, [x], x.real.transpose(2, 0, 1))
-    assert check_case(make_subject(misbehaving.SmallBackend), moved).verdict is CaseResult.PASSED
+    assert check_case(make_subject(misbehaving.SmallBackend), moved).result is CaseResult.PASSED
 
 
 def test_a_case_at_odds_with_the_shape_function_is_caught(make_subject: MakeSubject) -> None:
@@ -237,17 +237,17 @@ def test_a_backend_may_say_that_nan_gets_lost(make_subject: MakeSubject) -> None
     assert check_case(make_subject(ForgetsNaN), lost) == Outcome(
         CaseResult.NOT_SUPPORTED, "it expects NaN, and the backend says that PropagatesNaN is false"
     )
-    assert check_case(make_subject(misbehaving.SmallBackend), lost).verdict is CaseResult.FAILED
+    assert check_case(make_subject(misbehaving.SmallBackend), lost).result is CaseResult.FAILED
 
 
 def test_a_cell_is_as_bad_as_its_worst_case(make_subject: MakeSubject) -> None:
     good, bad = misbehaving.SmallBackend, misbehaving.InattentiveBackend
-    assert check_cell(make_subject(good), "Softmax", DataType.FLOAT32).verdict is CaseResult.PASSED
+    assert check_cell(make_subject(good), "Softmax", DataType.FLOAT32).result is CaseResult.PASSED
     cell = check_cell(make_subject(bad), "Softmax", DataType.FLOAT32)
-    assert cell.verdict is CaseResult.FAILED
+    assert cell.result is CaseResult.FAILED
     assert cell.details(CaseResult.PASSED)
     refused = check_cell(make_subject(good), "Softmax", DataType.FLOAT16)
-    assert refused.verdict is CaseResult.NOT_SUPPORTED
+    assert refused.result is CaseResult.NOT_SUPPORTED
 
 
 def test_a_claimed_case_is_one_that_the_backend_claims(make_subject: MakeSubject) -> None:

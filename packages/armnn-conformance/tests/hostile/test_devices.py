@@ -32,11 +32,11 @@ def test_a_device_passes_every_case_and_trick(build: Build) -> None:
     library = build(DEVICE)
     library.parent.chmod(0o755)
     with Subject(str(library)) as subject:
-        verdicts = [check_case(subject, case) for case in cases_of("Addition")]
+        outcomes = [check_case(subject, case) for case in cases_of("Addition")]
         checks = Checks(subject)
         checks.run("handles", {"layers": ["Addition"]})
-    kinds = {each.verdict for each in verdicts}
-    assert kinds == {CaseResult.PASSED, CaseResult.NOT_SUPPORTED}, verdicts
+    kinds = {each.result for each in outcomes}
+    assert kinds == {CaseResult.PASSED, CaseResult.NOT_SUPPORTED}, outcomes
     check_hostile_host(str(library), ["Addition"])
     played = 0
     for trick in TRICKS:

@@ -42,7 +42,7 @@ from armnn_dynamic_loader.probe import Outcome, try_out, try_out_beside
 from armnn_dynamic_loader.probe_cache import ProbeCache, cache_file
 
 HASH_BUDGET: Final = 1 << 31
-"""Bytes that a start reads of files whose verdicts are not known, or that must be locked."""
+"""Bytes that a start reads of files whose outcomes are not known, or that must be locked."""
 
 _log = logging.getLogger(__name__)
 _one_at_a_time: Final = threading.Lock()
@@ -314,7 +314,7 @@ def _tried_out(
             waiting[path]: (outcome, waiting[path].sha256 or "") for path, outcome in fresh.items()
         }
         cache.keep(found, options.probe_timeout)
-    outcomes |= {record.path: verdict for record, verdict in found.items()}
+    outcomes |= {record.path: outcome for record, outcome in found.items()}
     return [
         _judged(record, *outcomes[record.path])
         if record.passed_static_checks and record.path in outcomes

@@ -82,7 +82,7 @@ def test_every_layer_lists_the_right_ones_too(
     assert " right " in text
 
 
-def test_json_has_the_verdicts_and_the_work(
+def test_json_has_the_findings_and_the_work(
     compared: Callable[..., tuple[int, str]], faulty: None, model: str
 ) -> None:
     status, text = compared(model, "--backends", "Faulty", "--samples", "2", "--json")

@@ -396,9 +396,9 @@ def test_a_layer_has_the_facts_that_a_click_shows(
 ) -> None:
     given = [model(QUANTIZED), *BACKENDS]
     assert main(["run", *given, "--input", "x=random", "--profile", "trace.json"]) == 0
-    verdict = {"wrong": True, "kind": "wrong values", "ratio": 9.25, "largest": 0.125}
-    verdicts = [{**verdict, "layers": ["plus_x"], "unit": "steps", "note": "NaN too"}]
-    Path("found.json").write_text(json.dumps({"verdicts": verdicts}))
+    finding = {"wrong": True, "kind": "wrong values", "ratio": 9.25, "largest": 0.125}
+    findings = [{**finding, "layers": ["plus_x"], "unit": "steps", "note": "NaN too"}]
+    Path("found.json").write_text(json.dumps({"verdicts": findings}))
     file = {"--profile": "trace.json", "--compare": "found.json"}[measured]
     viewed = json_of(capsys, "view", *given, measured, file)
     (node,) = [node for node in viewed["nodes"] if node["name"] == "plus_x"]
@@ -422,7 +422,7 @@ def test_a_layer_has_the_facts_that_a_click_shows(
     ] == [node]
 
 
-def test_the_list_of_layers_has_times_verdicts_and_refusals(
+def test_the_list_of_layers_has_times_findings_and_refusals(
     model: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [model(), *BACKENDS]

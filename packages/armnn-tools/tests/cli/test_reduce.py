@@ -63,7 +63,7 @@ def test_the_result_is_told_and_written(
     assert all(Path(each).exists() for each in files.split()[1:])
 
 
-def test_json_has_the_verdict_and_a_limit_is_kept(
+def test_json_has_the_finding_and_a_limit_is_kept(
     faulty: None,
     model: str,
     capsys: pytest.CaptureFixture[str],

@@ -80,9 +80,9 @@ def test_a_profile_and_a_comparison_are_shown(
     Path("found.json").write_text(json.dumps(found))
     assert main(["view", *given, "--compare", "found.json", "-o", "compared.html"]) == 0
     compared = document(Path("compared.html"))
-    verdicts = {node["name"]: node["verdict"] for node in compared["nodes"]}
-    assert verdicts["dense"] is None
-    assert (verdicts["relu"]["is_wrong"], verdicts["relu"]["ratio"]) == (True, 3.0)
+    findings = {node["name"]: node["verdict"] for node in compared["nodes"]}
+    assert findings["dense"] is None
+    assert (findings["relu"]["is_wrong"], findings["relu"]["ratio"]) == (True, 3.0)
 
 
 @pytest.mark.parametrize(

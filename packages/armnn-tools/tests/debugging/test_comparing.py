@@ -93,9 +93,9 @@ def test_a_right_backend_has_no_wrong_layer(name: str, right: Backend) -> None:
     thorough = CompareOptions(every_layer=True, repeats=1)
     findings = found_by(planted_network(name, layer), right, thoroughness=thorough)
     assert findings.agrees
-    assert findings.verdicts
+    assert findings.by_layer
     assert findings.unexplained == ()
-    assert not any(verdict.note for verdict in findings.verdicts)
+    assert not any(finding.note for finding in findings.by_layer)
 
 
 def test_a_branch_beside_a_fusion_is_not_named(right: Backend) -> None:
@@ -172,7 +172,7 @@ def test_a_backend_that_fails_while_it_runs_is_named(right: Backend) -> None:
     assert wrong.signature.magnitude is None
 
 
-def test_verdicts_are_in_graph_order_and_the_first_wrong_one_is_known(right: Backend) -> None:
+def test_findings_are_in_graph_order_and_the_first_wrong_one_is_known(right: Backend) -> None:
     half = changed("half", "Activation", lambda call: [call.right()[0] / 2])
     more = changed("more", "Softmax", lambda call: [call.right()[0] + 1])
     findings = found_by(two_steps(), right, half, more)
@@ -240,7 +240,7 @@ def test_rounding_that_grows_is_no_wrong_layer(right: Backend) -> None:
     assert findings.unexplained
 
 
-def test_as_dict_holds_every_verdict(right: Backend) -> None:
+def test_as_dict_holds_every_finding(right: Backend) -> None:
     fault = BY_NAME["NaN in one lane"]
     findings = found_by(planted_network(fault.network, fault.layer), right, fault)
     document = json.loads(json.dumps(findings.as_dict()))

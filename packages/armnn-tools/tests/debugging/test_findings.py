@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from armnn_tools.debugging import ErrorKind, FailureSignature, Figures, LayerVerdict
+from armnn_tools.debugging import ErrorKind, FailureSignature, Figures, LayerFinding
 
 
 def signature(
@@ -38,12 +38,12 @@ def test_a_signature_matches_the_same_failure_only(other: FailureSignature, same
     ],
 )
 def test_the_magnitude_is_the_decimal_exponent(figures: Figures, magnitude: int | None) -> None:
-    verdict = LayerVerdict(("a",), ("Softmax",), "Acme", figures)
-    assert verdict.signature == FailureSignature(("Softmax",), figures.kind, magnitude)
+    finding = LayerFinding(("a",), ("Softmax",), "Acme", figures)
+    assert finding.signature == FailureSignature(("Softmax",), figures.kind, magnitude)
 
 
 def test_a_layer_is_flaky_if_some_runs_are_right() -> None:
-    def verdict(wrong: int) -> LayerVerdict:
-        return LayerVerdict(("a",), ("Softmax",), "Acme", Figures(), wrong_runs=wrong, runs=20)
+    def finding(wrong: int) -> LayerFinding:
+        return LayerFinding(("a",), ("Softmax",), "Acme", Figures(), wrong_runs=wrong, runs=20)
 
-    assert [verdict(wrong).is_flaky for wrong in (0, 1, 19, 20)] == [False, True, True, False]
+    assert [finding(wrong).is_flaky for wrong in (0, 1, 19, 20)] == [False, True, True, False]

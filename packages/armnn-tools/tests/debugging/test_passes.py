@@ -52,25 +52,25 @@ def renaming(network: Network) -> int:
 
 
 def test_the_passes_as_they_are_make_nothing_wrong() -> None:
-    verdict = find_wrong_pass(activations("a", "b"), samples=2)
-    assert verdict.agrees
-    assert verdict.name == ""
+    finding = find_wrong_pass(activations("a", "b"), samples=2)
+    assert finding.agrees
+    assert finding.name == ""
 
 
 def test_the_change_of_a_wrong_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "PASSES", (renaming, *PASSES, steepening("b")))
-    verdict = find_wrong_pass(activations("a", "b", "c"))
-    assert (verdict.name, verdict.number, verdict.changes) == ("steepen", 2, 2)
-    assert (verdict.layers, verdict.added) == (("b",), ("b steep",))
-    assert (verdict.output, verdict.figures.kind) == ("y", ErrorKind.VALUES)
-    assert not verdict.agrees
+    finding = find_wrong_pass(activations("a", "b", "c"))
+    assert (finding.name, finding.number, finding.changes) == ("steepen", 2, 2)
+    assert (finding.layers, finding.added) == (("b",), ("b steep",))
+    assert (finding.output, finding.figures.kind) == ("y", ErrorKind.VALUES)
+    assert not finding.agrees
 
 
 def test_the_first_of_two_wrong_changes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = (steepening("c"), steepening("b"))
     monkeypatch.setattr(passes, "PASSES", (renaming, *wrong, *PASSES))
-    verdict = find_wrong_pass(activations("a", "b", "c"))
-    assert (verdict.number, verdict.changes, verdict.layers) == (2, 3, ("c",))
+    finding = find_wrong_pass(activations("a", "b", "c"))
+    assert (finding.number, finding.changes, finding.layers) == (2, 3, ("c",))
 
 
 def test_a_network_that_waits_for_data_is_refused() -> None:

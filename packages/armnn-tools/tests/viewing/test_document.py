@@ -76,7 +76,7 @@ def test_compiled_layers_stand_in_their_part(prepared: tuple[Network, Report]) -
     assert [node["part"] for node in document["nodes"]] == [None, 0, 0, None, None]
 
 
-def test_times_and_verdicts_come_to_their_layers(prepared: tuple[Network, Report]) -> None:
+def test_times_and_findings_come_to_their_layers(prepared: tuple[Network, Report]) -> None:
     time = LayerTime("mul", "Multiplication", "First", 2.0, 0.25, 1_000_000)
     document = described(*prepared, [time], {"add": {"is_wrong": True}})
     nodes = {node["name"]: node for node in document["nodes"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times and verdicts read from files of the other commands."""
+"""Times and findings read from files of the other commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import Report, ReportRow
 from armnn.profiling import Event, layer_times, write_chrome_trace
-from armnn_tools.viewing import times_in_trace, verdicts_in_comparison
+from armnn_tools.viewing import findings_in_comparison, times_in_trace
 
 EVENTS = [
     Event("run", 0, 4_000_000, 1, {"category": "run"}),
@@ -38,9 +38,9 @@ def test_a_trace_gives_the_times_that_its_recorder_had(tmp_path: Path) -> None:
     ]
 
 
-def test_a_comparison_gives_each_of_its_layers_the_verdict(tmp_path: Path) -> None:
+def test_a_comparison_gives_each_of_its_layers_the_finding(tmp_path: Path) -> None:
     (tmp_path / "found.json").write_text(json.dumps({"verdicts": [VERDICT]}))
-    found = verdicts_in_comparison(tmp_path / "found.json")
+    found = findings_in_comparison(tmp_path / "found.json")
     assert found["a"] == found["b"]
     assert found["a"]["together"] == ["a", "b"]
     assert found["a"]["note"] == r"x\x1b[2J"
@@ -62,12 +62,12 @@ def test_another_file_is_told_with_the_command_that_writes_one(
     with pytest.raises(
         InvalidArgumentError, match=r"odd.json' cannot be read .*'armnn compare --j"
     ):
-        verdicts_in_comparison(path)
+        findings_in_comparison(path)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="No such file"):
-        verdicts_in_comparison(tmp_path / "none.json")
+        findings_in_comparison(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("rows", [[], EVENTS[:1]])

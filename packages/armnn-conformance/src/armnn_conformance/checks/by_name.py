@@ -89,7 +89,7 @@ class Checks:
             if case.name not in skipped:
                 self.announce(case.id)
                 outcome = check_case(self.subject, case)
-                is_refused = is_refused and outcome.verdict is CaseResult.NOT_SUPPORTED
+                is_refused = is_refused and outcome.result is CaseResult.NOT_SUPPORTED
                 yield case.name, outcome
         if is_refused and not skipped:
             self._refused[layer, column] = None

@@ -109,8 +109,8 @@ class ChecksInChild:
             try:
                 for kind, content in self._ask("cell", arguments):
                     if kind == "outcome":
-                        name, verdict, *rest = content
-                        cell.outcomes[name] = Outcome(CaseResult(verdict), *rest)
+                        name, result, *rest = content
+                        cell.outcomes[name] = Outcome(CaseResult(result), *rest)
                         if cell.outcomes[name].is_damaged:
                             self._forget()  # another case would be blamed for what comes of it
                             break
@@ -214,7 +214,7 @@ def _answer(checks: Checks, check: str, arguments: dict[str, Any], say: Any) -> 
         answer = checks.run(check, arguments)
         if check == "cell":
             for name, outcome in answer:
-                row = [name, str(outcome.verdict), outcome.detail, outcome.is_damaged]
+                row = [name, str(outcome.result), outcome.detail, outcome.is_damaged]
                 say("outcome", row)
             answer = None
         sys.stdout.flush()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verdict about a layer type and data type.
+"""The result about a layer type and data type.
 
 A layer that a backend claims is run and compared; one that it refuses needs a reason.
 """
@@ -50,12 +50,12 @@ class Outcome:
     """The outcome of one case.
 
     Attributes:
-        verdict: Passed, failed or not supported.
+        result: Passed, failed or not supported.
         detail: What is wrong, or the reason of the refusal.
         is_damaged: Whether the backend wrote to memory that is not its own.
     """
 
-    verdict: CaseResult
+    result: CaseResult
     detail: str = ""
     is_damaged: bool = False
 
@@ -77,17 +77,17 @@ class Cell:
     crashes: dict[str, str] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> CaseResult:
+    def result(self) -> CaseResult:
         """Failed or passed if one case did, else not supported."""
-        found = [outcome.verdict for outcome in self.outcomes.values()]
-        for verdict in (CaseResult.FAILED, CaseResult.PASSED):
-            if verdict in found:
-                return verdict
+        found = [outcome.result for outcome in self.outcomes.values()]
+        for result in (CaseResult.FAILED, CaseResult.PASSED):
+            if result in found:
+                return result
         return CaseResult.NOT_SUPPORTED
 
-    def details(self, verdict: CaseResult) -> dict[str, str]:
-        """Return the details of a verdict's cases by name."""
-        return {n: o.detail for n, o in self.outcomes.items() if o.verdict is verdict}
+    def details(self, result: CaseResult) -> dict[str, str]:
+        """Return the details of a result's cases by name."""
+        return {n: o.detail for n, o in self.outcomes.items() if o.result is result}
 
 
 def check_cell(subject: Subject, layer: str, data_type: DataType) -> Cell:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from armnn_dynamic_loader.child.calls import Calls
 
 _LARGEST_PROGRAM: Final = 1 << 26
-_VERDICTS: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE, abi.BLOB_RECOMPILE, abi.BLOB_UNUSABLE)
+_BLOB_STATES: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE, abi.BLOB_RECOMPILE, abi.BLOB_UNUSABLE)
 
 
 def store_and_read(
@@ -48,11 +48,11 @@ def store_and_read(
     try:
         calls.call(table.serialize, program, writer, None)
         if bool(table.check_blob):
-            arena, verdict = Arena(), ctypes.c_int32(-1)
+            arena, state = Arena(), ctypes.c_int32(-1)
             text = arena.text(json.dumps(envelope))
-            calls.call(table.check_blob, backend, None, text, verdict)
-            if verdict.value not in _VERDICTS:
-                raise _LieError(f"judges its own program with {verdict.value}")
+            calls.call(table.check_blob, backend, None, text, state)
+            if state.value not in _BLOB_STATES:
+                raise _LieError(f"answers check_blob of its own program with {state.value}")
         read = ctypes.c_void_p()
         whole = ctypes.create_string_buffer(bytes(written), max(len(written), 1))
         calls.call(table.deserialize, backend, None, ctypes.addressof(whole), len(written), read)

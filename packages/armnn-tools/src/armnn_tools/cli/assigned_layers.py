@@ -27,12 +27,12 @@ from armnn.tensor import Shape
 from armnn_tools.cli.inputs import with_shapes
 from armnn_tools.cli.options import preparation
 from armnn_tools.cli.output import print_table
-from armnn_tools.viewing import times_in_trace, verdicts_in_comparison
+from armnn_tools.viewing import findings_in_comparison, times_in_trace
 
 WITHOUT_BACKEND = ("Input", "Output", "Constant")
 """Types of layers that no backend runs."""
 
-_Verdicts = Mapping[str, Mapping[str, Any]]
+_LayerFindings = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,7 +220,7 @@ def reference_evaluator() -> Evaluator:
 
 
 def add_measured_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for files with times and verdicts, which other commands write."""
+    """Add the options for files with times and findings, which other commands write."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--profile",
@@ -230,18 +230,18 @@ def add_measured_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--compare",
         metavar="FILE",
-        help="show the verdicts in the output of 'armnn compare --json'",
+        help="show the findings in the output of 'armnn compare --json'",
     )
 
 
 def measured(
     arguments: argparse.Namespace, report: Report
-) -> tuple[Sequence[LayerTime], _Verdicts | None]:
-    """Return the times and verdicts in the files that the options name.
+) -> tuple[Sequence[LayerTime], _LayerFindings | None]:
+    """Return the times and findings in the files that the options name.
 
     Raises:
         InvalidArgumentError: A file cannot be read, or is none of these.
     """
     times = () if arguments.profile is None else times_in_trace(arguments.profile, report)
-    verdicts = None if arguments.compare is None else verdicts_in_comparison(arguments.compare)
-    return times, verdicts
+    findings = None if arguments.compare is None else findings_in_comparison(arguments.compare)
+    return times, findings

@@ -34,7 +34,7 @@ from armnn_tools.cli.output import print_json, print_table, printable, progress,
 from armnn_tools.debugging import (
     CompareOptions,
     Findings,
-    LayerVerdict,
+    LayerFinding,
     compare,
     compare_with_tool,
     find_wrong_pass,
@@ -233,29 +233,29 @@ def _name(arguments: argparse.Namespace) -> str:
 
 
 def _show(findings: Findings, every_layer: bool, tool: Findings | None = None) -> None:
-    """Print the verdicts as a table, and a sentence that sums them up.
+    """Print the findings as a table, and a sentence that sums them up.
 
     Args:
-        findings: The verdicts.
+        findings: The findings of the comparison.
         every_layer: Whether layers that are right are listed, too.
-        tool: The verdicts on the reference's layers by the model's own runtime.
+        tool: The findings on the reference's layers by the model's own runtime.
     """
     first = findings.first
-    listed = [v for v in findings.verdicts if every_layer or v.is_wrong or v.note]
-    rows = [_row(verdict, verdict is first) for verdict in listed]
+    listed = [v for v in findings.by_layer if every_layer or v.is_wrong or v.note]
+    rows = [_row(finding, finding is first) for finding in listed]
     columns: tuple[str, ...] = _COLUMNS
     if tool is not None:
         columns = (*_COLUMNS, "reference")
         pairs = zip(rows, listed, strict=True)
-        rows = [(*row, _confirmed(verdict, tool)) for row, verdict in pairs]
+        rows = [(*row, _confirmed(finding, tool)) for row, finding in pairs]
     if rows:
         print_table("Layers, in the order of the graph", columns, rows)
     print(printable(_summary(findings)))
 
 
-def _confirmed(verdict: LayerVerdict, tool: Findings) -> str:
+def _confirmed(finding: LayerFinding, tool: Findings) -> str:
     """Return a phrase on whether another runtime confirms the reference of a layer."""
-    found = [each for each in tool.verdicts if each.layers[-1] in verdict.layers]
+    found = [each for each in tool.by_layer if each.layers[-1] in finding.layers]
     if not found:
         return "not named elsewhere"
     named = found[0].backend
@@ -264,10 +264,10 @@ def _confirmed(verdict: LayerVerdict, tool: Findings) -> str:
 
 def _show_tool(findings: Findings, name: str, arguments: argparse.Namespace) -> None:
     """Print the layers in which the reference and the model's own runtime differ."""
-    wrong, compared = findings.wrong, len(findings.verdicts)
-    listed = [v for v in findings.verdicts if arguments.every_layer or v.is_wrong]
+    wrong, compared = findings.wrong, len(findings.by_layer)
+    listed = [v for v in findings.by_layer if arguments.every_layer or v.is_wrong]
     if listed:
-        rows = [_row(verdict, verdict is findings.first) for verdict in listed]
+        rows = [_row(finding, finding is findings.first) for finding in listed]
         print_table(f"{name} beside {arguments.reference}", _COLUMNS, rows)
     layers = "layer that has" if compared == 1 else "layers that have"
     outcome = f"differ in {len(wrong)}" if wrong else "agree in all"
@@ -279,30 +279,30 @@ def _show_passes(
 ) -> int:
     """Print the pass that makes the model wrong; return 1 if there is one, else 0."""
     with progress(f"Looking for a wrong pass in {arguments.model}"):
-        verdict = find_wrong_pass(
+        finding = find_wrong_pass(
             network,
             reference=arguments.reference,
             inputs=samples,
             creation_options=creation_options(arguments),
         )
     if arguments.json:
-        print_json({"model": arguments.model, "agrees": verdict.agrees, **asdict(verdict)})
-    elif verdict.agrees:
-        print(f"No pass makes the model wrong: {verdict.changes} changes are right.")
+        print_json({"model": arguments.model, "agrees": finding.agrees, **asdict(finding)})
+    elif finding.agrees:
+        print(f"No pass makes the model wrong: {finding.changes} changes are right.")
     else:
-        gone, came = (", ".join(each) or "nothing" for each in (verdict.layers, verdict.added))
+        gone, came = (", ".join(each) or "nothing" for each in (finding.layers, finding.added))
         print(
             printable(
-                f"Wrong: the pass {verdict.name}, change {verdict.number} of {verdict.changes}. "
-                f"It takes out {gone}; it puts in {came}; the output {verdict.output!r} has "
-                f"{verdict.figures.kind}."
+                f"Wrong: the pass {finding.name}, change {finding.number} of {finding.changes}. "
+                f"It takes out {gone}; it puts in {came}; the output {finding.output!r} has "
+                f"{finding.figures.kind}."
             )
         )
-    return 0 if verdict.agrees else 1
+    return 0 if finding.agrees else 1
 
 
-def _row(verdict: LayerVerdict, is_first: bool) -> tuple[str, ...]:
-    figures = verdict.figures
+def _row(finding: LayerFinding, is_first: bool) -> tuple[str, ...]:
+    figures = finding.figures
     unit = figures.unit and f" {figures.unit}"
     place = "" if figures.first is None else str(list(figures.first))
     if figures.first is not None:
@@ -311,13 +311,13 @@ def _row(verdict: LayerVerdict, is_first: bool) -> tuple[str, ...]:
     measured = bool(figures.unit)
     return (
         "first" if is_first else "",
-        " + ".join(verdict.layers),
-        " + ".join(verdict.types),
-        verdict.backend,
-        verdict.note or str(figures.kind) or "right",
+        " + ".join(finding.layers),
+        " + ".join(finding.types),
+        finding.backend,
+        finding.note or str(figures.kind) or "right",
         f"{figures.largest:.3g}{unit}" if measured else "",
         f"{figures.allowed:.3g}" if measured else "",
-        f"{verdict.wrong_runs} of {verdict.runs}" if verdict.is_wrong else "",
+        f"{finding.wrong_runs} of {finding.runs}" if finding.is_wrong else "",
         place or figures.detail,
     )
 
@@ -335,7 +335,7 @@ def _summary(findings: Findings) -> str:
             f"No layer is wrong. The outputs differ by rounding that is right in each of {count} "
             "layers and grows from layer to layer."
         )
-    if not findings.verdicts:
+    if not findings.by_layer:
         return "No layer is wrong: the model's values agree with the reference's."
     return "No layer is wrong."
 
@@ -358,7 +358,7 @@ def _vary(arguments: argparse.Namespace) -> int:
         print_json({"model": arguments.model, "variable": name, "values": found})
     else:
         rows = [
-            (value, _verdict_with_value(each), _wrong_layers(each)) for value, each in found.items()
+            (value, _finding_with_value(each), _wrong_layers(each)) for value, each in found.items()
         ]
         print_table(f"Wrong layers by {name}", (name, "verdict", "layers"), rows)
     return 0 if all(each.get("agrees") for each in found.values()) else 1
@@ -403,7 +403,7 @@ def _without_vary(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _verdict_with_value(found: dict[str, Any]) -> str:
+def _finding_with_value(found: dict[str, Any]) -> str:
     return found.get("error") or ("right" if found["agrees"] else "wrong")
 
 

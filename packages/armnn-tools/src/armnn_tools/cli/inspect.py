@@ -124,8 +124,8 @@ def inspect(arguments: argparse.Namespace) -> int:
                     layers = OptimizedLayers.of(head, rest, report)
         if arguments.dot is not None:
             _write_dot(layers, Path(arguments.dot))
-    times, verdicts = measured(arguments, report)
-    document = described(layers.network, report, times, verdicts)
+    times, findings = measured(arguments, report)
+    document = described(layers.network, report, times, findings)
     inspection = Inspection(
         arguments.model,
         shown,
@@ -409,7 +409,7 @@ class Inspection:
                 _amount(row.parameters),
                 _amount(row.multiply_adds),
                 *(_time_and_share(node) if is_timed else []),
-                *([_verdict_text(node.get("verdict"))] if is_compared else []),
+                *([_finding_text(node.get("verdict"))] if is_compared else []),
                 *([_refusals(node)] if is_refused else []),
             )
             for row in self.statistics.layers
@@ -678,7 +678,7 @@ def _facts(node: _Facts, document: _Facts) -> list[tuple[str, str]]:
         "multiply-adds": _known_amount(node["multiply_adds"]),
         "conversion": node["conversion"],
         **_time_facts(node["time"]),
-        **_verdict_facts(node["verdict"]),
+        **_finding_facts(node["verdict"]),
     }
     return [(name, text) for name, text in found.items() if text]
 
@@ -695,23 +695,23 @@ def _time_facts(time: _Facts | None) -> dict[str, str]:
     }
 
 
-def _verdict_text(verdict: _Facts | None) -> str:
-    """Return the verdict of a comparison as text, "" without one."""
-    if verdict is None:
+def _finding_text(finding: _Facts | None) -> str:
+    """Return the finding of a comparison as text, "" without one."""
+    if finding is None:
         return ""
-    return str(verdict["kind"]) if verdict["is_wrong"] else "right"
+    return str(finding["kind"]) if finding["is_wrong"] else "right"
 
 
-def _verdict_facts(verdict: _Facts | None) -> dict[str, str]:
-    if verdict is None:
+def _finding_facts(finding: _Facts | None) -> dict[str, str]:
+    if finding is None:
         return {}
-    largest, ratio, others = verdict["largest"], verdict["ratio"], verdict["together"]
+    largest, ratio, others = finding["largest"], finding["ratio"], finding["together"]
     return {
-        "verdict": _verdict_text(verdict),
-        "largest error": f"{largest:.3g} {verdict['unit']}" if largest else "",
+        "verdict": _finding_text(finding),
+        "largest error": f"{largest:.3g} {finding['unit']}" if largest else "",
         "of what rounding explains": f"{ratio:.3g} times" if ratio else "",
         "together with": ", ".join(others) if len(others) > 1 else "",
-        "note": verdict["note"],
+        "note": finding["note"],
     }
 
 

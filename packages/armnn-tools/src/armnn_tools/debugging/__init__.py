@@ -15,11 +15,11 @@ from armnn_tools.debugging.findings import (
     FailureSignature,
     Figures,
     Findings,
-    LayerVerdict,
+    LayerFinding,
     Unexplained,
 )
 from armnn_tools.debugging.other_runtimes import compare_with_tool
-from armnn_tools.debugging.passes import PassVerdict, find_wrong_pass
+from armnn_tools.debugging.passes import PassFinding, find_wrong_pass
 from armnn_tools.debugging.reducing import Failure, Progress, ReduceOptions, Reduction, reduce
 
 __all__ = [
@@ -30,9 +30,9 @@ __all__ = [
     "FailureSignature",
     "Figures",
     "Findings",
-    "LayerVerdict",
+    "LayerFinding",
     "OutputDifference",
-    "PassVerdict",
+    "PassFinding",
     "Progress",
     "ReduceOptions",
     "Reduction",

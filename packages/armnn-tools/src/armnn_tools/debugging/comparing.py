@@ -26,7 +26,7 @@ from armnn.parsing import ParserOptions, parse
 from armnn.types import DataType
 from armnn_tools.debugging.bench import Bench, LoadedPart, Place, border_values, disturbed
 from armnn_tools.debugging.examining import Examiner, FusedSearch, digest
-from armnn_tools.debugging.findings import Figures, Findings, LayerVerdict, Unexplained
+from armnn_tools.debugging.findings import Figures, Findings, LayerFinding, Unexplained
 from armnn_tools.debugging.judging import (
     allowed_at_border,
     border_distance,
@@ -246,13 +246,13 @@ class _Segment:
 
 @dataclass(slots=True)
 class _Comparison:
-    """The verdicts of one comparison as they come."""
+    """The findings of one comparison as they come."""
 
     bench: Bench
     network: Network
     reference: str
     options: CompareOptions
-    verdicts: dict[tuple[str, ...], LayerVerdict] = field(default_factory=dict)
+    by_layer: dict[tuple[str, ...], LayerFinding] = field(default_factory=dict)
     unexplained: list[Unexplained] = field(default_factory=list)
     order: dict[str, int] = field(default_factory=dict)
     layers: int = 0
@@ -274,9 +274,9 @@ class _Comparison:
     def findings(self) -> Findings:
         """Return the findings, in graph order."""
         at = self.order
-        ordered = sorted(self.verdicts.values(), key=lambda each: at.get(each.layers[0], len(at)))
+        ordered = sorted(self.by_layer.values(), key=lambda each: at.get(each.layers[0], len(at)))
         return Findings(
-            verdicts=tuple(ordered),
+            by_layer=tuple(ordered),
             unexplained=tuple(self.unexplained),
             layers=self.layers,
             backend_runs=self.bench.runs,
@@ -331,14 +331,14 @@ class _Comparison:
                 continue
             name = visit.layer.name
             flaky = name in suspicion.flaky
-            verdict = examiner.layer(visit, rows[name].backend, suspected_flaky=flaky)
-            self._keep(segment.number, verdict)
-            if verdict.is_wrong:
+            finding = examiner.layer(visit, rows[name].backend, suspected_flaky=flaky)
+            self._keep(segment.number, finding)
+            if finding.is_wrong:
                 wrong.add(visit.layer)
         for part in suspicion.parts:
             if part in parts and not wrong.intersection(part):
                 found = self._fusions(segment, examiner, part)
-                names = {name for verdict in found for name in verdict.layers}
+                names = {name for finding in found for name in finding.layers}
                 wrong.update(layer for layer in part if layer.name in names)
         for part in suspicion.parts:
             if part in parts and not _reached(wrong).intersection(part):
@@ -348,21 +348,21 @@ class _Comparison:
 
     def _fusions(
         self, segment: _Segment, examiner: Examiner, part: tuple[Layer, ...]
-    ) -> list[LayerVerdict]:
+    ) -> list[LayerFinding]:
         if len(part) == 1:
             return []
         backend = segment.rows[part[0].name].backend
         found = FusedSearch(examiner, part, segment.clean, backend).run()
-        for verdict in found:
-            self._keep(segment.number, verdict)
+        for finding in found:
+            self._keep(segment.number, finding)
         return found
 
-    def _keep(self, number: int, verdict: LayerVerdict) -> None:
-        """Keep the worse of a layer's verdicts over all samples."""
-        known = self.verdicts.get(verdict.layers)
-        verdict = replace(verdict, sample=number)
-        if known is None or verdict.figures.severity > known.figures.severity:
-            self.verdicts[verdict.layers] = verdict
+    def _keep(self, number: int, finding: LayerFinding) -> None:
+        """Keep the worse of a layer's findings over all samples."""
+        known = self.by_layer.get(finding.layers)
+        finding = replace(finding, sample=number)
+        if known is None or finding.figures.severity > known.figures.severity:
+            self.by_layer[finding.layers] = finding
 
 
 def _reached(layers: set[Layer]) -> set[Layer]:

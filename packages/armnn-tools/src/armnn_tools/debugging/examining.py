@@ -27,7 +27,7 @@ from armnn.layers import LAYERS
 from armnn.quantization import quantization_arrays
 from armnn.types import DataType
 from armnn_tools.debugging.bench import Bench, LoadedPart, border_values, disturbed, fragment
-from armnn_tools.debugging.findings import ErrorKind, Figures, LayerVerdict
+from armnn_tools.debugging.findings import ErrorKind, Figures, LayerFinding
 from armnn_tools.debugging.judging import (
     FEWEST_FOR_RMS,
     UNITS,
@@ -86,8 +86,8 @@ class Examiner:
     network: Network
     repeats: int
 
-    def layer(self, visit: Visit, backend: str, *, suspected_flaky: bool = False) -> LayerVerdict:
-        """Return the verdict about a layer with its clean inputs."""
+    def layer(self, visit: Visit, backend: str, *, suspected_flaky: bool = False) -> LayerFinding:
+        """Return the finding about a layer with its clean inputs."""
         opinions: dict[Value, tuple[Array, Any, Any]] = {}
         pairs = zip(visit.layer.inputs, visit.operands, strict=True)
         clean = {v: array for v, array in pairs if v is not None and array is not None}
@@ -112,8 +112,8 @@ class Examiner:
         backend: str,
         judged: Judge,
         runs: int = 2,
-    ) -> LayerVerdict:
-        """Return the verdict about layers that are loaded together.
+    ) -> LayerFinding:
+        """Return the finding about layers that are loaded together.
 
         Args:
             layers: In topological order.
@@ -123,20 +123,20 @@ class Examiner:
             runs: How often they are run at least.
         """
         names, types = tuple(each.name for each in layers), tuple(each.type for each in layers)
-        verdict = LayerVerdict(names, types, backend, Figures())
+        finding = LayerFinding(names, types, backend, Figures())
         try:
             network, sources = fragment(self.network, layers)
             inputs = {name: clean[value] for name, value in sources.items()}
             loaded = self.bench.load_alone(network, inputs, backend)
         except Exception as error:  # a backend may fail in any way
-            return replace(verdict, runs=0, note=f"not examined alone: {explained(error)}")
+            return replace(finding, runs=0, note=f"not examined alone: {explained(error)}")
         try:
             found = self._found_by(loaded, inputs, judged, runs)
         finally:
             loaded.close()
         wrong = sum(each.kind is not ErrorKind.NONE for each in found)
         worst = max(found, key=lambda each: each.severity)
-        return replace(verdict, figures=worst, wrong_runs=wrong, runs=len(found))
+        return replace(finding, figures=worst, wrong_runs=wrong, runs=len(found))
 
     def _found_by(
         self, loaded: LoadedPart, inputs: Mapping[str, Array], judged: Judge, runs: int
@@ -377,14 +377,14 @@ class FusedSearch:
         """Begin without chains."""
         self._chains = Chains(self.examiner, self.clean, self.backend)
 
-    def run(self) -> list[LayerVerdict]:
+    def run(self) -> list[LayerFinding]:
         """Return the groups that are wrong, in graph order."""
         return [
-            verdict for layers in _between_decisions(self.layers) for verdict in self._in(layers)
+            finding for layers in _between_decisions(self.layers) for finding in self._in(layers)
         ]
 
-    def _in(self, layers: Sequence[Layer]) -> list[LayerVerdict]:
-        found: list[LayerVerdict] = []
+    def _in(self, layers: Sequence[Layer]) -> list[LayerFinding]:
+        found: list[LayerFinding] = []
         start = 0
         while len(layers) - start > 1 and len(found) < MOST_FUSED_FAULTS:
             rest = layers[start:]
@@ -393,8 +393,8 @@ class FusedSearch:
             end = self._shortest_prefix(rest)
             begin = self._shortest_suffix(rest[:end])
             group = self._needed_of(rest[begin:end])
-            verdict = self._verdict(group, group, self.examiner.repeats)
-            found.append(verdict if verdict.is_wrong else self._verdict(rest, rest))
+            finding = self._finding(group, group, self.examiner.repeats)
+            found.append(finding if finding.is_wrong else self._finding(rest, rest))
             start += end
         return found
 
@@ -403,7 +403,7 @@ class FusedSearch:
         right, wrong = 0, len(layers)
         while wrong - right > 1:
             middle = (right + wrong) // 2
-            if self._verdict(layers[:middle], layers).is_wrong:
+            if self._finding(layers[:middle], layers).is_wrong:
                 wrong = middle
             else:
                 right = middle
@@ -436,18 +436,18 @@ class FusedSearch:
             read = {value for each in rest for value in each.inputs}
             if read.isdisjoint(layer.outputs):
                 self._chains.forget(rest[0])
-                if self._verdict(rest, rest).is_wrong:
+                if self._finding(rest, rest).is_wrong:
                     group = rest
                 self._chains.forget(rest[0])
         return group
 
     def _is_wrong_from(self, layers: Sequence[Layer], begin: int) -> bool:
-        return self._verdict(layers[begin:], layers[begin:]).is_wrong
+        return self._finding(layers[begin:], layers[begin:]).is_wrong
 
-    def _verdict(
+    def _finding(
         self, layers: Sequence[Layer], chain: Sequence[Layer], runs: int = 1
-    ) -> LayerVerdict:
-        """Return the verdict about layers that are compiled together.
+    ) -> LayerFinding:
+        """Return the finding about layers that are compiled together.
 
         Args:
             layers: The layers.

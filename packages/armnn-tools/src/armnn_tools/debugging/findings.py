@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The findings of a comparison: figures of outputs, verdicts about layers, in graph order."""
+"""The findings of a comparison: figures of outputs, and a finding for each layer."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class FailureSignature:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerVerdict:
-    """The verdict about a layer, or about several together.
+class LayerFinding:
+    """The finding about a layer, or about several together.
 
     Attributes:
         layers: Names, one unless only a fusion is wrong.
@@ -101,7 +101,7 @@ class LayerVerdict:
         wrong_runs: In how many runs it was wrong.
         runs: How often it was run with the same inputs.
         sample: The number of the sample with these figures.
-        note: What limits the verdict, in words.
+        note: What limits the finding, in words.
     """
 
     layers: tuple[str, ...]
@@ -170,7 +170,7 @@ class Findings:
     """The findings of a comparison.
 
     Attributes:
-        verdicts: About the layers that were examined, in graph order.
+        by_layer: A finding for each layer that was examined, in graph order.
         unexplained: The parts that only differ by rounding of the layers before or inside.
         layers: How many layers there are, over all samples.
         backend_runs: How often networks ran on the backends under test, single layers included.
@@ -179,7 +179,7 @@ class Findings:
             as a part of the largest number there.
     """
 
-    verdicts: tuple[LayerVerdict, ...]
+    by_layer: tuple[LayerFinding, ...]
     unexplained: tuple[Unexplained, ...]
     layers: int
     backend_runs: int
@@ -187,12 +187,12 @@ class Findings:
     largest_border_difference: float
 
     @property
-    def wrong(self) -> tuple[LayerVerdict, ...]:
+    def wrong(self) -> tuple[LayerFinding, ...]:
         """The wrong layers, in graph order."""
-        return tuple(each for each in self.verdicts if each.is_wrong)
+        return tuple(each for each in self.by_layer if each.is_wrong)
 
     @property
-    def first(self) -> LayerVerdict | None:
+    def first(self) -> LayerFinding | None:
         """The first wrong layer, None if all are right."""
         return next(iter(self.wrong), None)
 
@@ -209,6 +209,6 @@ class Findings:
             "backend_runs": self.backend_runs,
             "reference_runs": self.reference_runs,
             "largest_border_difference": self.largest_border_difference,
-            "verdicts": [each.as_dict() for each in self.verdicts],
+            "verdicts": [each.as_dict() for each in self.by_layer],
             "unexplained": [asdict(each) for each in self.unexplained],
         }

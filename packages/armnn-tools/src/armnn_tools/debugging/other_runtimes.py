@@ -30,7 +30,7 @@ from armnn.parsing import checked_file, parse
 from armnn.runtime import LoadedNetwork
 from armnn.tensor import info_of
 from armnn_tools.debugging.bench import Bench
-from armnn_tools.debugging.findings import Figures, Findings, LayerVerdict
+from armnn_tools.debugging.findings import Figures, Findings, LayerFinding
 from armnn_tools.debugging.judging import Opinions, Ties, floor_of, judged_with_ties
 from armnn_tools.debugging.reference import NOT_COMPUTED, Reference, Visit
 from armnn_tools.debugging.samples import checked_samples
@@ -50,7 +50,7 @@ def compare_with_tool(
 ) -> Findings:
     """Compare the reference's layers with another runtime's.
 
-    The verdicts name the runtime as their backend: "onnxruntime" for .onnx files and "litert" for
+    The findings name the runtime as their backend: "onnxruntime" for .onnx files and "litert" for
     .tflite files. Both compute without optimizations. A wrong layer is one that runtime and
     reference compute differently; tensors that the file has no name for are not judged.
 
@@ -109,13 +109,13 @@ def first_states(network: Network) -> Arrays:
 
 @dataclass(slots=True)
 class _ByName:
-    """The verdicts about named tensors as they come."""
+    """The findings about named tensors as they come."""
 
     bench: Bench
     network: Network
     reference: str
     tool: str
-    verdicts: dict[tuple[str, ...], LayerVerdict] = field(default_factory=dict)
+    by_layer: dict[tuple[str, ...], LayerFinding] = field(default_factory=dict)
     samples: int = 0
     layers: int = 0
     executions: int = 0
@@ -131,8 +131,8 @@ class _ByName:
             walk = _Walk(Reference(candidate), head, arrays, made)
             for layers, figures in walk.judged():
                 names, types = (tuple(getattr(e, a) for e in layers) for a in ("name", "type"))
-                verdict = LayerVerdict(names, types, self.tool, figures, sample=number)
-                self._keep(replace(verdict, wrong_runs=int(verdict.is_wrong)))
+                finding = LayerFinding(names, types, self.tool, figures, sample=number)
+                self._keep(replace(finding, wrong_runs=int(finding.is_wrong)))
             self.layers += walk.layers
             self.executions += walk.reference.executions
             arrays.update(walk.outputs)
@@ -141,7 +141,7 @@ class _ByName:
     def findings(self) -> Findings:
         """Return the findings, in graph order."""
         return Findings(
-            verdicts=tuple(self.verdicts.values()),
+            by_layer=tuple(self.by_layer.values()),
             unexplained=(),
             layers=self.layers,
             backend_runs=self.samples,
@@ -149,11 +149,11 @@ class _ByName:
             largest_border_difference=0.0,
         )
 
-    def _keep(self, verdict: LayerVerdict) -> None:
-        """Keep the worse of a layer's verdicts over all samples."""
-        known = self.verdicts.get(verdict.layers)
-        if known is None or verdict.figures.severity > known.figures.severity:
-            self.verdicts[verdict.layers] = verdict
+    def _keep(self, finding: LayerFinding) -> None:
+        """Keep the worse of a layer's findings over all samples."""
+        known = self.by_layer.get(finding.layers)
+        if known is None or finding.figures.severity > known.figures.severity:
+            self.by_layer[finding.layers] = finding
 
 
 class _Walk:

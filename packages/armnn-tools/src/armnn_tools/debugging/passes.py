@@ -35,7 +35,7 @@ _RIGHT = Figures()
 
 
 @dataclass(frozen=True, slots=True)
-class PassVerdict:
+class PassFinding:
     """The first change of a pass that makes outputs wrong.
 
     Attributes:
@@ -91,7 +91,7 @@ def find_wrong_pass(
     inputs: Sequence[Arrays] | None = None,
     samples: int = 1,
     creation_options: CreationOptions | None = None,
-) -> PassVerdict:
+) -> PassFinding:
     """Name the pass whose change makes a network wrong.
 
     The network runs on the reference, with and without the passes; other backends take no part.
@@ -112,10 +112,10 @@ def find_wrong_pass(
     bench = Bench([reference], OptimizerOptions(), creation)
     try:
         for arrays in checked_samples(network, inputs, samples):
-            verdict = _Search(bench, network, arrays, reference).run()
-            if not verdict.agrees:
-                return verdict
-        return verdict
+            finding = _Search(bench, network, arrays, reference).run()
+            if not finding.agrees:
+                return finding
+        return finding
     finally:
         bench.close()
 
@@ -127,11 +127,11 @@ class _Search:
     inputs: Arrays
     reference: str
 
-    def run(self) -> PassVerdict:
+    def run(self) -> PassFinding:
         judged = self._judge_of_unchanged()
         total = _Counter()
         if judged(self._outputs(total))[1].kind is ErrorKind.NONE:
-            return PassVerdict(changes=total.count)
+            return PassFinding(changes=total.count)
         right, wrong = 0, total.count
         while wrong - right > 1:
             middle = (right + wrong) // 2
@@ -141,7 +141,7 @@ class _Search:
                 wrong = middle
         last = _Counter(wrong)
         output, figures = judged(self._outputs(last))
-        return PassVerdict(
+        return PassFinding(
             last.last[0], wrong, total.count, last.last[1], last.last[2], output, figures
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A network as one HTML file, with times and verdicts.
+"""A network as one HTML file, with times and findings.
 
 :func:`described` makes the document, :func:`page` the file around it.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from armnn_tools.viewing.document import (
     described,
+    findings_in_comparison,
     page,
     times_in_trace,
     trace_for_page,
-    verdicts_in_comparison,
 )
 
-__all__ = ["described", "page", "times_in_trace", "trace_for_page", "verdicts_in_comparison"]
+__all__ = ["described", "findings_in_comparison", "page", "times_in_trace", "trace_for_page"]

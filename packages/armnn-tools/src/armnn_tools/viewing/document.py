@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A network as one HTML file: its layers, edges and parts, times and verdicts, and the page."""
+"""A network as one HTML file: its layers, edges and parts, times and findings, and the page."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def trace_for_page(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {"file": printable(Path(path).name), "content": content}
 
 
-def verdicts_in_comparison(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
-    """Return the verdicts of a comparison about layers, by their names.
+def findings_in_comparison(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """Return the findings of a comparison about layers, by their names.
 
     Args:
         path: The output of ``armnn compare --json``.
@@ -76,7 +76,7 @@ def verdicts_in_comparison(path: str | os.PathLike[str]) -> dict[str, dict[str, 
     found: dict[str, dict[str, Any]] = {}
     try:
         for row in _document(path)["verdicts"]:
-            verdict = {
+            finding = {
                 "is_wrong": bool(row["wrong"]),
                 "kind": printable(str(row["kind"])),
                 "ratio": _finite(row["ratio"]),
@@ -85,7 +85,7 @@ def verdicts_in_comparison(path: str | os.PathLike[str]) -> dict[str, dict[str, 
                 "note": printable(str(row["note"])),
                 "together": [printable(str(name)) for name in row["layers"]],
             }
-            found.update({str(name): verdict for name in row["layers"]})
+            found.update({str(name): finding for name in row["layers"]})
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(path, "armnn compare --json > FILE.json", error) from error
     return found
@@ -128,7 +128,7 @@ def described(
     network: Network,
     report: Report,
     times: Sequence[LayerTime] = (),
-    verdicts: Mapping[str, Mapping[str, Any]] | None = None,
+    findings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Return a network as a document for :func:`armnn_tools.viewing.page`.
 
@@ -138,7 +138,7 @@ def described(
         network: The layers as backends get them.
         report: Where they run, and why; its rows have the names of the layers.
         times: The layers' times, if they were measured.
-        verdicts: What a comparison says of layers, by their names.
+        findings: What a comparison says of layers, by their names.
     """
     rows = {row.layer: row for row in report}
     statistics = statistics_of(network)
@@ -176,7 +176,7 @@ def described(
                 "weights": None if size is None else size.parameters,
                 "multiply_adds": None if size is None else size.multiply_adds,
                 "time": None if time is None else _time(time),
-                "verdict": None if verdicts is None else verdicts.get(layer.name),
+                "verdict": None if findings is None else findings.get(layer.name),
             }
         )
     return {
@@ -192,7 +192,7 @@ def described(
             "multiply_adds": statistics.multiply_adds,
         },
         "is_timed": bool(times),
-        "is_compared": verdicts is not None,
+        "is_compared": findings is not None,
     }
 
 

@@ -8,12 +8,12 @@ import json
 import pytest
 
 from armnn_backend_api.processes import Ending
-from armnn_tools.debugging import ErrorKind, Failure, Figures, LayerVerdict
+from armnn_tools.debugging import ErrorKind, Failure, Figures, LayerFinding
 
 
 def wrong(largest: float, kind: ErrorKind = ErrorKind.VALUES, layer: str = "Softmax") -> Failure:
     figures = Figures(kind, 9.0, largest, unit="of the largest", first=(0, 3), got=1.0)
-    return Failure("wrong layer", verdict=LayerVerdict(("a",), (layer,), "Acme", figures, 2, 2))
+    return Failure("wrong layer", finding=LayerFinding(("a",), (layer,), "Acme", figures, 2, 2))
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def test_wrong_layers_are_the_same_by_type_kind_and_size(other: Failure, same: b
     assert wrong(2e-3).is_same(other) is same
 
 
-def test_a_verdict_comes_back_from_json() -> None:
+def test_a_finding_comes_back_from_json() -> None:
     failure = wrong(2e-3)
-    assert failure.verdict is not None
-    stored = json.loads(json.dumps(failure.verdict.as_dict()))
-    assert Failure.of_verdict(stored) == failure
+    assert failure.finding is not None
+    stored = json.loads(json.dumps(failure.finding.as_dict()))
+    assert Failure.of_finding(stored) == failure
 
 
 def test_a_crash_is_its_signal_and_its_first_frame() -> None:

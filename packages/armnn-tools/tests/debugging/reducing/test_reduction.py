@@ -111,8 +111,8 @@ def test_a_wrong_layer_is_left_alone_with_two_rows(faulty: None, tmp_path: Path)
     assert found.types == ("Softmax",)
     assert found.layers_before == 13
     assert (found.confirmed, found.runs, found.is_complete) == (3, 3, True)
-    assert found.failure.verdict is not None
-    assert found.failure.verdict.figures.largest == pytest.approx(0.01, rel=0.05)
+    assert found.failure.finding is not None
+    assert found.failure.finding.figures.largest == pytest.approx(0.01, rel=0.05)
     small = armnn.parse(target)
     assert small.inputs[0].output.info.shape == (2, 1)
     assert found.size == target.stat().st_size < 2048

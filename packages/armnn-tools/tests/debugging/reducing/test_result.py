@@ -14,7 +14,7 @@ import pytest
 import armnn
 from armnn import CreationOptions, Network, OptimizerOptions, TensorInfo
 from armnn.errors import NotInstalledError
-from armnn_tools.debugging import ErrorKind, Failure, Figures, LayerVerdict
+from armnn_tools.debugging import ErrorKind, Failure, Figures, LayerFinding
 from armnn_tools.debugging.reducing.failure import Script, write_arrays, write_model
 from armnn_tools.debugging.reducing.worker import Job
 
@@ -24,7 +24,7 @@ DATA = np.array([[1.0, 2.0, -3.0]], np.float32)
 
 def failure(kind: ErrorKind = ErrorKind.VALUES, **figures: Any) -> Failure:
     found = Figures(kind, 9.0, **{"unit": "of the largest", **figures})
-    return Failure("wrong layer", verdict=LayerVerdict(("a",), ("Floor",), "CpuRef", found, 3, 60))
+    return Failure("wrong layer", finding=LayerFinding(("a",), ("Floor",), "CpuRef", found, 3, 60))
 
 
 @pytest.fixture

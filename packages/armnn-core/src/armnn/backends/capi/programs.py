@@ -206,7 +206,7 @@ def _execution_error(cause: ArmnnError) -> ExecutionError:
     return made
 
 
-_VERDICTS: Final = {
+_STALE_STATES: Final = {
     abi.BLOB_RECOMPILE: "the backend wants to compile it again",
     abi.BLOB_UNUSABLE: "the backend cannot use it here",
 }
@@ -392,14 +392,14 @@ def _read(
     library, device = backend.library, device_pointer(model.device)
     check_blob = library.function("check_blob")
     if check_blob is not None:
-        arena, verdict = Arena(), ctypes.c_int32(abi.BLOB_UNUSABLE)
+        arena, state = Arena(), ctypes.c_int32(abi.BLOB_UNUSABLE)
         text = arena.text(found.json())
-        failure = attempt(check_blob, backend.pointer, device, text, ctypes.byref(verdict))
+        failure = attempt(check_blob, backend.pointer, device, text, ctypes.byref(state))
         if failure is not None:
             raise StaleEntryError(failure.text or f"check_blob failed with code {failure.code}")
-        if verdict.value not in _GOOD:
-            unknown = f"the backend's verdict on it is {verdict.value}, which is unknown"
-            raise StaleEntryError(_VERDICTS.get(verdict.value, unknown))
+        if state.value not in _GOOD:
+            unknown = f"check_blob answered {state.value}, which is not a state of armnn/backend.h"
+            raise StaleEntryError(_STALE_STATES.get(state.value, unknown))
     pointer = ctypes.c_void_p()
     content = np.frombuffer(blocks[0], np.uint8)
     given = backend.pointer, device, content.ctypes.data, len(content)

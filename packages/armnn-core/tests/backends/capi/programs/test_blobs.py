@@ -170,7 +170,7 @@ def test_a_file_that_does_not_fit_is_compiled_again_and_says_why(
         ("1", "taken from the cache"),
         ("2", "compiled again: the backend wants to compile it again"),
         ("3", "compiled again: the backend cannot use it here"),
-        ("7", "compiled again: the backend's verdict on it is 7, which is unknown"),
+        ("7", "compiled again: check_blob answered 7, which is not a state of armnn/backend.h"),
     ],
 )
 def test_the_backend_judges_the_envelope_before_it_gets_the_bytes(

@@ -19,7 +19,7 @@ from armnn.optimizer import OptimizerOptions
 from armnn.parsing.exporting import export, save
 from armnn.types import DataType
 from armnn_backend_api.processes import Ending
-from armnn_tools.debugging.findings import ErrorKind, Figures, LayerVerdict
+from armnn_tools.debugging.findings import ErrorKind, Figures, LayerFinding
 from armnn_tools.debugging.reducing.worker import Job
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -55,40 +55,40 @@ class Failure:
         kind: "wrong layer", "crash", "hang", "error" or "command".
         marks: What else must be equal for two to be the same: the signal and the frame of a crash,
             the type and the words of an error, the exit status of a command.
-        verdict: About the wrong layer, if that is it.
+        finding: About the wrong layer, if that is it.
     """
 
     kind: str
     marks: tuple[str, ...] = ()
-    verdict: LayerVerdict | None = None
+    finding: LayerFinding | None = None
 
     def is_same(self, other: Failure) -> bool:
         """Return whether another failure is the same one."""
-        if self.verdict is None or other.verdict is None:
+        if self.finding is None or other.finding is None:
             return (self.kind, self.marks) == (other.kind, other.marks)
-        return self.verdict.signature.matches(other.verdict.signature)
+        return self.finding.signature.matches(other.finding.signature)
 
     def __str__(self) -> str:
-        if self.verdict is None:
+        if self.finding is None:
             return ": ".join((self.kind, *self.marks))
-        figures = self.verdict.figures
+        figures = self.finding.figures
         size = f", {figures.largest:.2g} {figures.unit}" if figures.unit else ""
-        return f"{' + '.join(self.verdict.types)}: {figures.kind}{size}"
+        return f"{' + '.join(self.finding.types)}: {figures.kind}{size}"
 
     @classmethod
-    def of_verdict(cls, found: Mapping[str, Any]) -> Self:
+    def of_finding(cls, found: Mapping[str, Any]) -> Self:
         """Return the failure of a wrong layer.
 
         Args:
-            found: What :meth:`LayerVerdict.as_dict` returned.
+            found: What :meth:`LayerFinding.as_dict` returned.
         """
-        names = LayerVerdict.__slots__
+        names = LayerFinding.__slots__
         own = {name: found[name] for name in names if name in found}
         figures = {name: found[name] for name in Figures.__slots__}
         first = figures["first"]
         figures |= {"kind": ErrorKind(found["kind"]), "first": first and tuple(first)}
         own |= {name: tuple(found[name]) for name in ("layers", "types")}
-        return cls("wrong layer", verdict=LayerVerdict(**own, figures=Figures(**figures)))
+        return cls("wrong layer", finding=LayerFinding(**own, figures=Figures(**figures)))
 
     @classmethod
     def of_error(cls, kind: str, message: str) -> Self:
@@ -120,10 +120,10 @@ class Script:
     @classmethod
     def all_for(cls, failure: Failure) -> Sequence[Script]:
         """Return the scripts to try, the simplest first."""
-        verdict = failure.verdict
-        if verdict is None or not verdict.is_flaky:
+        finding = failure.finding
+        if finding is None or not finding.is_flaky:
             return cls(), cls(disturbs=True), cls(60, disturbs=True)
-        runs = min(math.ceil(_SURE * verdict.runs / verdict.wrong_runs), _MOST_RUNS)
+        runs = min(math.ceil(_SURE * finding.runs / finding.wrong_runs), _MOST_RUNS)
         return cls(runs), cls(runs, disturbs=True)
 
     def text(self, model: Path, job: Job, failure: Failure, expected: Arrays) -> str:
@@ -164,7 +164,7 @@ class Script:
 
 
 def _assertion(failure: Failure, expected: Arrays) -> str:
-    figures = failure.verdict.figures if failure.verdict is not None else None
+    figures = failure.finding.figures if failure.finding is not None else None
     largest = max((_largest(array) for array in expected.values()), default=0.0)
     unit = 1.0 if figures is not None and figures.unit != "of the largest" else largest
     if figures is None or figures.kind not in (ErrorKind.VALUES, ErrorKind.SATURATION):

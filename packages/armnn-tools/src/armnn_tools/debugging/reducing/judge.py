@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tries of variants in a child process, with kept verdicts."""
+"""Tries of variants in a child process, with kept findings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Worker:
             )
         if "error" in reply:
             return [Failure.of_error(*reply["error"])]
-        return [Failure.of_verdict(each) for each in reply["wrong"]]
+        return [Failure.of_finding(each) for each in reply["wrong"]]
 
     def close(self) -> None:
         """End the process."""
@@ -144,11 +144,11 @@ class Judge:
             self.tries += 1
             known[key] = self._tried(model, inputs, repeats)
         found = known[key]
-        self.last = next((each for each in found if each.verdict is None), None)
+        self.last = next((each for each in found if each.finding is None), None)
         return found
 
     def forget(self) -> None:
-        """Drop the kept verdicts."""
+        """Drop the kept findings."""
         self._known = None
 
     def close(self) -> None:

@@ -73,12 +73,12 @@ class Reduction:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
-        verdict = self.failure.verdict
+        finding = self.failure.finding
         return {
             "files": [str(file) for file in self.files],
             "failure": str(self.failure),
             "kind": self.failure.kind,
-            "verdict": None if verdict is None else verdict.as_dict(),
+            "verdict": None if finding is None else finding.as_dict(),
             "layers": list(self.layers),
             "types": list(self.types),
             "layers_before": self.layers_before,
@@ -192,7 +192,7 @@ def shows(script: Path, failure: Failure, seconds: float) -> bool:
     if ending.status != 1:
         return False
     if failure.kind == "error" or (
-        failure.verdict is not None and failure.verdict.figures.kind is ErrorKind.FAILURE
+        failure.finding is not None and failure.finding.figures.kind is ErrorKind.FAILURE
     ):
-        return failure.verdict is not None or failure.marks[0].encode() in ending.errors
+        return failure.finding is not None or failure.marks[0].encode() in ending.errors
     return b"AssertionError" in ending.errors

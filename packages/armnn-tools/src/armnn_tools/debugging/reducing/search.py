@@ -183,7 +183,7 @@ class Search:
         """
         found = self.judge.failures(variant, FLAKY_REPEATS)
         if self.judge.job.check == "compare":
-            found = [each for each in found if each.verdict is not None]
+            found = [each for each in found if each.finding is not None]
         wanted = [each for each in found if not layer or _names(each, layer)]
         if wanted:
             self.best, self.failure, self._target = variant, wanted[0], wanted[0]
@@ -211,7 +211,7 @@ class Search:
             OutOfTimeError: The time is over.
         """
         assert self._target is not None
-        flaky = self._target.verdict is not None and self._target.verdict.is_flaky
+        flaky = self._target.finding is not None and self._target.finding.is_flaky
         for attempt in range(FLAKY_TRIES if flaky else 1):
             if time.monotonic() > self.until:
                 raise OutOfTimeError
@@ -225,11 +225,11 @@ class Search:
         return False
 
     def _take_named_layers(self) -> None:
-        """Try the layers of the verdict alone, with their inputs."""
+        """Try the layers of the finding alone, with their inputs."""
         whole, failure = self.best, self.failure
-        if whole is None or failure is None or failure.verdict is None:
+        if whole is None or failure is None or failure.finding is None:
             return
-        names = {*failure.verdict.layers}
+        names = {*failure.finding.layers}
         named = [layer for layer in whole.layers if layer.name in names]
         if len(named) == len(names) < len(whole.layers):
             self._fails_in(whole, self.recorder.values(whole), named)
@@ -263,4 +263,4 @@ class Search:
 
 
 def _names(failure: Failure, layer: str) -> bool:
-    return failure.verdict is not None and layer in failure.verdict.layers
+    return failure.finding is not None and layer in failure.finding.layers

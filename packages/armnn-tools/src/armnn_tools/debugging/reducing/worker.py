@@ -64,7 +64,7 @@ def serve(job: str, channel: Channel) -> None:
 
 
 def _outcome(job: Job, model: str, inputs: Arrays, repeats: int) -> dict[str, Any]:
-    """Return the verdicts about wrong layers, or an error."""
+    """Return the findings about wrong layers, or an error."""
     try:
         if job.check == "crash":
             _run(job, model, inputs, repeats)
@@ -78,7 +78,7 @@ def _outcome(job: Job, model: str, inputs: Arrays, repeats: int) -> dict[str, An
             creation_options=job.creation,
             thoroughness=CompareOptions(repeats=repeats),
         )
-        return {"wrong": [verdict.as_dict() for verdict in findings.wrong]}
+        return {"wrong": [finding.as_dict() for finding in findings.wrong]}
     except (UnknownBackendError, BackendUnavailableError) as error:
         return {"unusable": str(error)}
     except Exception as error:
