@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from armnn.backends import (
     OptionValue,
     ProfilingContext,
     ProfilingSink,
+    TensorHandle,
+    TensorHandleFactories,
 )
 from armnn.errors import (
     BackendError,
@@ -36,12 +39,15 @@ from armnn_conformance.cases import cases_of
 from armnn_conformance.checks import devices
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.checks.correctness import CaseResult, check_case
+from armnn_conformance.checks.device_memory import check_device_memory
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
 from fakes.devices import (
     Counts,
+    Device,
     PositionsOnHost,
     QueuedBackend,
+    QueuedFactory,
     QueuedHandle,
     QueueOfContext,
     SecondFactory,
@@ -572,3 +578,57 @@ def test_the_kit_sees_faults_of_queues(
             monkeypatch.setattr(owner, method, fault)
         with pytest.raises(NonconformityError, match=message):
             checks.device(check, ["Addition"])
+
+
+class CopyingHandle(QueuedHandle):
+    """A tensor that is copied by its device's queue."""
+
+    def copy_on_device(self, source: TensorHandle) -> bool:
+        if not isinstance(source, CopyingHandle):
+            return False
+        self._device.enqueue(partial(np.copyto, self.inside, source.inside))
+        return True
+
+
+class CopyingFactory(QueuedFactory):
+    def create_in(self, info: TensorInfo, block: object, offset: int) -> TensorHandle:
+        made = super().create_in(info, block, offset)
+        made.__class__ = CopyingHandle
+        return made
+
+
+class Copying(QueuedBackend):
+    """Queued, with copies on the device."""
+
+    id = "Copying"
+    device = Device()
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        registry.register(CopyingFactory("Copying.memory", self.device, self.alignment))
+
+
+class Deaf(Event):
+    """The event of a device whose wait asks nobody whether to stop."""
+
+    def __init__(self, inner: Event) -> None:
+        self._inner = inner
+
+    @property
+    def is_done(self) -> bool:
+        return self._inner.is_done
+
+    def wait(self) -> None:
+        while not self.is_done:
+            time.sleep(0.001)
+
+
+def test_the_kit_sees_a_wait_that_outlasts_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Copying.device, "limit", 1 << 24)
+    with armnn.register_backend("Copying", Copying), Subject("Copying") as subject:
+        check_device_memory(subject, "dropped while in use")
+        monkeypatch.setattr(Copying.device, "seconds", 0.1)
+        check_device_memory(subject, "deadlines")
+        usual = Copying.device.event
+        monkeypatch.setattr(Copying.device, "event", lambda: Deaf(usual()))
+        with pytest.raises(NonconformityError, match=r"written\(\)\.wait\(\) ended .* without an"):
+            check_device_memory(subject, "deadlines")

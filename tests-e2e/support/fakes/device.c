@@ -613,7 +613,8 @@ static armnn_code copy_between(armnn_device_buffer *from, uint64_t from_offset,
   ++counts.copied_between;
 #ifdef STREAMS
   command work = {.from = from, .to = to, .size = size};
-  work.from_offset = from_offset, work.to_offset = to_offset;
+  work.from_offset = from_offset;
+  work.to_offset = to_offset;
   if (stream) return enqueue(stream, work), ARMNN_OK;
 #endif
   (void)stream;

@@ -46,9 +46,10 @@ def test_host_memory_is_not_checked() -> None:
     [
         ("copies", "host, size, to_host);", "host, size - size % 2, to_host);", "holds other"),
         ("copies on the device", "from == to &&", "0 &&", "that overlap is not refused"),
-        ("copies on the device", "to.bytes += to_offset;", "size /= 2;", "holds other"),
+        ("copies on the device", "work.to_offset = to_offset;", "work.size /= 2;", "holds other"),
         ("no memory left", "ARMNN_RESOURCE_EXHAUSTED, ", "ARMNN_INTERNAL, ", "expected ResourceEx"),
         ("events", "{.before = event}", "{.before = NULL}", "another queue copied after an event"),
+        ("deadlines", "(event, until_ns);", "(event, !until_ns);", "without an error"),
         ("leaks", "if (buffer->kind == OWN) free(buffer->bytes);", "", "that were not freed"),
     ],
 )  # fmt: skip

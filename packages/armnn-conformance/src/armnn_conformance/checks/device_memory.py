@@ -8,6 +8,7 @@ nothing of the kind.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,11 +19,13 @@ from numpy.typing import NDArray
 from armnn.backends import (
     HOST_FACTORY_ID,
     Event,
+    MapAccess,
     MemoryManager,
     TensorHandle,
     TensorHandleFactory,
 )
-from armnn.errors import ArmnnError, ResourceExhaustedError
+from armnn.backends.contract import RunControl, controlled
+from armnn.errors import ArmnnError, DeadlineExceededError, ResourceExhaustedError
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_conformance.checks.capabilities import NothingToCheckError
@@ -38,6 +41,16 @@ CYCLES: Final = 1000
 _CYCLE_BYTES: Final = 1 << 16
 _MOST_GROWTH: Final = _CYCLE_BYTES * CYCLES // 4
 _NO_DEVICE_HAS: Final = 1 << 60
+
+DEADLINE_SECONDS: Final = 0.05
+"""After which a wait for a busy queue has to end."""
+
+_BUSY_SECONDS: Final = 0.5
+_LONGEST_SECONDS: Final = 5.0
+_MOST_COPIES: Final = 1 << 13
+_DROPPED_COPIES: Final = 32
+_COPIED_BYTES: Final = (1 << 26, 1 << 20)
+"""Bytes of a tensor that is copied many times: on a large device, and on a small one."""
 
 _Check: TypeAlias = "Callable[[TensorHandleFactory, Subject], None]"
 
@@ -152,6 +165,119 @@ def _check_events(factory: TensorHandleFactory, subject: Subject) -> None:
                 raise NonconformityError("an event that was waited for is not done")
 
 
+class _BusyQueue:
+    """Two tensors whose queue is kept busy by copies from one to the other.
+
+    Attributes:
+        count: How many copies are behind the calls that enqueue them for :data:`_BUSY_SECONDS`.
+        to: What they are copied to.
+        pattern: What they copy.
+        seconds: How long the host waits for them.
+    """
+
+    def __init__(self, factory: TensorHandleFactory, subject: Subject) -> None:
+        """Find out how many copies it takes.
+
+        Raises:
+            NothingToCheckError: The host never waits for copies.
+        """
+        self._source, self.to = _two_tensors(factory, subject)
+        self.pattern = _pattern(self.to.info.size_bytes, 5)
+        self._source.copy_from(self.pattern)
+        self.count, self.seconds, total = 1, 0.0, 0.0
+        while self.seconds < _BUSY_SECONDS:
+            if total > _LONGEST_SECONDS or self.count > _MOST_COPIES:
+                raise NothingToCheckError("the host never waits long for copies on its device")
+            self.count *= 2
+            begin = time.monotonic()
+            self.enqueue()
+            enqueued = time.monotonic()
+            _wait(self.to)
+            total, self.seconds = time.monotonic() - begin, time.monotonic() - enqueued
+
+    def enqueue(self) -> None:
+        """Enqueue the copies.
+
+        Raises:
+            NothingToCheckError: Nothing is copied on the device.
+        """
+        for _ in range(self.count):
+            if not self.to.copy_on_device(self._source):
+                raise NothingToCheckError("its tensors are not copied on the device")
+
+
+def _two_tensors(
+    factory: TensorHandleFactory, subject: Subject
+) -> tuple[TensorHandle, TensorHandle]:
+    manager = _manager(subject)
+    for size in _COPIED_BYTES:
+        try:
+            return factory.create(_bytes(size), manager), factory.create(_bytes(size), manager)
+        except ResourceExhaustedError:
+            continue
+    raise NothingToCheckError(f"it has no memory for two tensors of {_COPIED_BYTES[-1]} bytes")
+
+
+def _wait(handle: TensorHandle) -> None:
+    event = handle.written()
+    if event is not None:
+        event.wait()
+
+
+def _map(handle: TensorHandle) -> None:
+    try:
+        handle.map_for(MapAccess.READ)
+    finally:
+        handle.unmap()
+
+
+def _check_deadlines(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Let the deadline of a run come while the host waits for a queue, in each way."""
+    busy = _BusyQueue(factory, subject)
+    copied = np.empty_like(busy.pattern)
+    ways: dict[str, Callable[[TensorHandle], object]] = {
+        "written().wait()": _wait,
+        "copy_to()": lambda handle: handle.copy_to(copied),
+        "map_for()": _map,
+    }
+    for name, wait in ways.items():
+        busy.enqueue()
+        begin = time.perf_counter_ns()
+        deadline_ns = begin + int(DEADLINE_SECONDS * 1e9)
+        has_ended_early = False
+        with controlled(RunControl(deadline_ns=deadline_ns)):
+            try:
+                wait(busy.to)
+            except DeadlineExceededError:
+                has_ended_early = True
+        seconds = (time.perf_counter_ns() - begin) / 1e9
+        if seconds > DEADLINE_SECONDS + busy.seconds / 2:
+            raise NonconformityError(
+                f"{name} ended {seconds:.2f} s after it began, {_how(has_ended_early)}: expected "
+                f"DeadlineExceededError after {DEADLINE_SECONDS:g} s, when the run's time was up "
+                "(raise_if_stopped; in C until_ns, and the host's cancelled about call_id)"
+            )
+        _compare(busy.to, busy.pattern, f"behind {name} that ended at a deadline")
+
+
+def _how(has_ended_early: bool) -> str:
+    return "with DeadlineExceededError" if has_ended_early else "without an error"
+
+
+def _check_dropped(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Drop tensors while their queue works on them, and use the memory again."""
+    for _ in range(3):
+        source, to = _two_tensors(factory, subject)
+        for _ in range(_DROPPED_COPIES):
+            if not to.copy_on_device(source):
+                raise NothingToCheckError("its tensors are not copied on the device")
+        del source, to
+        handle = factory.create(_bytes(_CYCLE_BYTES), _manager(subject))
+        pattern = _pattern(_CYCLE_BYTES, 6)
+        handle.copy_from(pattern)
+        _compare(handle, pattern, "that was made when others were dropped with their work")
+
+
 def _check_leaks(factory: TensorHandleFactory, subject: Subject) -> None:
     """Make and destroy memory and queues many times."""
 
@@ -179,6 +305,8 @@ CHECKS: Final[Mapping[str, _Check]] = {
     "copies on the device": _check_copies_on_device,
     "no memory left": _check_full,
     "events": _check_events,
+    "deadlines": _check_deadlines,
+    "dropped while in use": _check_dropped,
     "leaks": _check_leaks,
 }
 """The checks by name."""
