@@ -561,6 +561,36 @@ def test_an_index_of_a_run_that_was_stopped_is_no_error_of_the_next() -> None:
     model.run({"ids": np.int32([1, 2, 3])})
 
 
+def test_a_run_behind_one_that_was_stopped_keeps_its_own_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = open_device()
+    stuck = cl.UserEvent(device.context)
+    is_over = threading.Event()
+    launch = cl.enqueue_nd_range_kernel
+
+    def behind(commands: Any, *arguments: Any) -> Any:
+        if not is_over.is_set():
+            cl.enqueue_barrier(commands, [stuck])
+        return launch(commands, *arguments)
+
+    def let_go() -> None:
+        is_over.set()
+        stuck.set_status(cl.command_execution_status.COMPLETE)
+
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", behind)
+    model = table(DataType.SIGNED32)
+    late = threading.Timer(60, let_go)
+    late.start()
+    for timeout in (0.05, 0.05, 0):
+        with pytest.raises(DeadlineExceededError):
+            model.run({"ids": np.int32([1, 2, 3])}, timeout=timeout)
+        assert not is_over.is_set()
+    late.cancel()
+    let_go()
+    np.testing.assert_array_equal(model.run({"ids": np.int32([0, 0, 0])})["y"], [[0, 1]] * 3)
+
+
 @pytest.mark.parametrize("mode", ["reflect", "symmetric"])
 def test_mirrored_edges_are_those_of_numpy(mode: Any) -> None:
     data = np.arange(24, dtype=np.int64).reshape(2, 3, 4)

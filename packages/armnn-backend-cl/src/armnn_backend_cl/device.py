@@ -275,13 +275,14 @@ class QueueEvent(Event):
             ExecutionError: It failed, or a kernel was given what it cannot compute with.
         """
         try:
-            self._wait()
+            self.wait_for_end()
+            self.queue.raise_faults()
         except BaseException:
             self.queue.forget_faults()
             raise
-        self.queue.raise_faults()
 
-    def _wait(self) -> None:
+    def wait_for_end(self) -> None:
+        """Wait as :meth:`wait` does, and leave what kernels were given to the next who waits."""
         if raise_if_stopped():
             super().wait()
         elif not self.is_done:
@@ -332,14 +333,16 @@ class Queue(MemoryManager):
         return self._checks.index(message) + 1
 
     def raise_faults(self) -> None:
-        """Raise what kernels told, once what was enqueued has ended.
+        """Raise what kernels told, once what was enqueued has ended, or until the run must end.
 
         Raises:
             ExecutionError: A check failed.
         """
         if not self._checks:
             return
-        cl.enqueue_copy(self.commands, self._told, self.faults)
+        # There may be more in the queue than the caller waited for, so this waits as others do.
+        told = cl.enqueue_copy(self.commands, self._told, self.faults, is_blocking=False)
+        QueueEvent(self, told).wait_for_end()
         number, value = self._told.tolist()
         if number:
             self.forget_faults()

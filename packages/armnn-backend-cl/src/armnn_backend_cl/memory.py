@@ -89,7 +89,7 @@ class DeviceTensor(TensorHandle):
         if self._staging is None:
             self._staging = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
         elif self._staged is not None:
-            self._staged.wait()  # an earlier run may have ended before it was read
+            self._staged.wait_for_end()  # an earlier run may have ended before it was read
         np.copyto(self._staging, array)
         self.queue.last = self._write(self.queue.commands, self._staging, is_blocking=False)
         self._staged = self.queue.event()
