@@ -22,10 +22,7 @@ from armnn.parsing.content import content_of
 from armnn.parsing.conversion import map_file, open_beside, path_beside, type_of_number
 from armnn.types import DataType
 from armnn_parser_onnx.messages import Tensor
-from armnn_parser_onnx.protobuf import Span, check_span
-
-_MAPPED = 1 << 16
-"""Bytes of a tensor from which on its file is mapped."""
+from armnn_parser_onnx.protobuf import LARGE, Span, check_span
 
 _ALIGNMENT = 16
 """The number that divides the address of mapped data, as that of data that is read."""
@@ -71,7 +68,7 @@ class ExternalData:
                 check_span(status, offset, size, f"{what} in {str(path)!r}")
             except ParseError as error:
                 raise _explained(error, path) from error
-            if size >= _MAPPED and offset % _ALIGNMENT == 0:
+            if size >= LARGE and offset % _ALIGNMENT == 0:
                 return map_file(descriptor, offset, size)
             with open(descriptor, "rb", closefd=False) as file:
                 file.seek(offset)

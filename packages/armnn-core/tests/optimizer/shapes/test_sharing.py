@@ -120,3 +120,16 @@ def test_different_constants_of_one_checksum_stay_apart(monkeypatch: pytest.Monk
     first, second, third = (layer.data for layer in network.layers)
     assert third is first
     np.testing.assert_array_equal(second, arrays[1])
+
+
+def test_views_of_constants_are_shared_without_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = np.frombuffer(WEIGHTS.tobytes(), np.float32).reshape(512, 512)
+    shared = SharedConstants()
+    shared.add(constants(held))
+    monkeypatch.setattr("zlib.crc32", None)
+    views = [(held.reshape(-1), held[1:], held.T, held.view(np.int32)) for _ in range(2)]
+    first, second = (constants(*each) for each in views)
+    shared.share(first)
+    shared.share(second)
+    for one, other, view in zip(first.layers, second.layers, views[0], strict=True):
+        assert one.data is other.data is view

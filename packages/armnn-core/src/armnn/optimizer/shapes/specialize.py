@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn._symbolic import is_symbolic
+from armnn.backends.memory import address_of
 from armnn.errors import GraphError, ParseError, ShapeError
 from armnn.graph import DeferredOperator, Layer, Network, Value
 from armnn.graph.layer import default_descriptor
@@ -443,20 +444,24 @@ SMALLEST_SHARED = 1024
 class SharedConstants:
     """The constants of a network's specializations, while one holds them.
 
-    Weights that the network itself holds are shared as they are. What is made of them for a
+    Weights that the network itself holds are shared as they are, and views of them, such as of
+    another shape, by place: their content may be in a file. What is made of them for a
     specialization (another layout, a batch normalization folded in) is compared by content.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._shared: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
-        self._by_content: WeakValueDictionary[object, NDArray[Any]] = WeakValueDictionary()
+        self._owners: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+        self._known: WeakValueDictionary[object, NDArray[Any]] = WeakValueDictionary()
 
     def add(self, network: Network) -> None:
         """Register a network's constants, without comparing them."""
         for layer in network.layers:
             if layer.data is not None:
                 self._shared[id(layer.data)] = layer.data
+                owner = _owner_of(layer.data)
+                self._owners[id(owner)] = owner
 
     def share(self, network: Network) -> None:
         """Replace a network's constants by equal, registered arrays."""
@@ -468,14 +473,26 @@ class SharedConstants:
     def _shared_of(self, data: NDArray[Any]) -> NDArray[Any]:
         if self._shared.get(id(data)) is data:
             return data
+        form = (data.dtype.str, data.dtype.name, data.shape)
+        owner = _owner_of(data)
+        if self._owners.get(id(owner)) is owner:
+            with self._lock:
+                known = self._known.setdefault((*form, data.strides, address_of(data)), data)
+                self._shared[id(known)] = known
+            return known
         content = _bytes_of(data)
-        key = (data.dtype.str, data.dtype.name, data.shape, zlib.crc32(content.data))
+        key = (*form, zlib.crc32(content.data))
         with self._lock:
-            known = self._by_content.setdefault(key, data)
+            known = self._known.setdefault(key, data)
             if known is not data and not np.array_equal(_bytes_of(known), content):
                 known = data  # another one has the same checksum
             self._shared[id(known)] = known
         return known
+
+
+def _owner_of(data: NDArray[Any]) -> NDArray[Any]:
+    """Return the array whose memory a view is of."""
+    return data.base if isinstance(data.base, np.ndarray) else data
 
 
 def _bytes_of(data: NDArray[Any]) -> NDArray[np.uint8]:
