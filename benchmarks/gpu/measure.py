@@ -41,7 +41,7 @@ from tools.models.peers import make_feeds
 NAMES = ("page_orientation", "squeezenet", "minilm", "resnet50")
 SIDE = 1024
 PRODUCTS = 8
-"""Of a run, so that the time of a call counts little."""
+"""The products of a run: so many that the time of a call counts little."""
 
 BURST_SECONDS = 0.5
 ROUNDS = 6

@@ -117,7 +117,7 @@ def least(kept: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ask(task: Sequence[Any], code: Path) -> dict[str, Any]:
-    """Return what a fresh process measures; its byte code is kept, as an installer keeps it."""
+    """Return the times of a fresh process; its byte code is kept, as an installer keeps it."""
     # The threads of NumPy's BLAS wait busily after their start, which counts as processor time.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     environment = {**os.environ, **threads, "PYTHONPYCACHEPREFIX": str(code)}

@@ -73,7 +73,7 @@ def finish(root: Table, identifier: bytes = b"TFL3") -> bytes:
 
 
 def _written(builder: Any, value: Any) -> int:
-    """Write what has an offset, and return that."""
+    """Write a table, vector or text, and return its offset."""
     if isinstance(value, Table):
         places = {
             at: _written(builder, entry)

@@ -157,7 +157,7 @@ class Worker:
         self.done = 0
 
     def start(self, number: int) -> None:
-        """Give it a mutant."""
+        """Give the worker a mutant."""
         self._number, self._since = number, time.monotonic()
         self.connection.send(number)
 

@@ -49,7 +49,7 @@ _TRUSTED: Final = "taken from the cache"
 
 
 class _Heard(logging.Handler):
-    """Keeps what the cache says."""
+    """Keeps the log of the cache."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)

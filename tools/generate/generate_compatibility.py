@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def files(description: dict[str, Any]) -> dict[Path, str]:
-    """Return what each generated file shall hold."""
+    """Return the text of each generated file."""
     prose = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
     document = json.dumps(matrix(description), indent=1)
     return {PAGE: f"{prose}{MARK}\n" + "\n".join(tables(description)), MATRIX: f"{document}\n"}

@@ -85,7 +85,7 @@ class Model:
         return PurePosixPath(self.member).suffix
 
     def feed(self, name: str) -> Feed:
-        """Return what an input is given."""
+        """Return the values that an input is given."""
         return self.inputs.get(name) or self.inputs.get(ANY_INPUT) or Feed()
 
 

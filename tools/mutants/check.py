@@ -39,7 +39,7 @@ SOURCES = {
 }
 
 REQUIRED_SHARE = 0.95
-"""Of all mutants, how many the kit must catch."""
+"""The share of all mutants that the kit must catch."""
 
 JOBS = 2
 TIMEOUT_SECONDS = 180

@@ -101,7 +101,7 @@ def packages(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def releases(root: Path) -> list[dict[str, Any]]:
-    """Return what was released so far, in order."""
+    """Return the released versions, in order."""
     text = (root / "compat.toml").read_text(encoding="utf-8")
     rows: list[dict[str, Any]] = tomllib.loads(text).get("release", [])
     return rows

@@ -22,7 +22,7 @@ ALL_LEVELS = DIST / "all-levels"
 """CpuAcc's wheel for every processor of this machine's kind."""
 SUFFIXES = {"--wheel": ".whl", "--sdist": ".tar.gz"}
 """The kinds of file, by the option of build that makes each."""
-# What building leaves in the folder of a package, and the scripts for the work on it.
+# Files that building leaves in the folder of a package, and the scripts for the work on it.
 NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 
 
@@ -99,7 +99,7 @@ def _sha256(path: Path) -> str:
 
 
 def _dependencies(package: str) -> str:
-    """Return what a distribution of ours requires, as text."""
+    """Return the requirements of one of our distributions, as text."""
     project = PACKAGES[package]["project"]
     return repr((project["dependencies"], project.get("optional-dependencies")))
 

@@ -33,7 +33,7 @@ print(json.dumps([os.confstr("CS_GNU_LIBC_VERSION").split()[1], *map(str, sys.ve
 
 @dataclass(frozen=True)
 class ArmMachine:
-    """What was unpacked.
+    """An unpacked compiler, emulator and Arm system.
 
     Attributes:
         tools: Where compiler and emulator are, unless this machine has them.
@@ -48,7 +48,7 @@ class ArmMachine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the tools need to find their own libraries."""
+        """The environment in which the tools find their own libraries."""
         return {**os.environ, "LD_LIBRARY_PATH": str(self.tools / "usr/lib/x86_64-linux-gnu")}
 
     @property

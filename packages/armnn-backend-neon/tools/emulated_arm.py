@@ -51,7 +51,7 @@ BOARD_LAYERS = "Activation,Addition,Convolution2d,Gather"
 """Layer types of the kit that run over a board."""
 
 FLOATS, HALVES, BYTES = "floats", "numbers of 16 bits", "bytes"
-"""What kernels compute with."""
+"""The kinds of numbers that kernels compute with."""
 
 SAMPLE = {
     "test_float16_arithmetic.py": {FLOATS, HALVES},
@@ -94,7 +94,7 @@ def levels() -> list[str]:
 
 
 def kernels_of(level: Any) -> set[str]:
-    """Return what the level's own kernels compute with."""
+    """Return the kinds of numbers for which a level has kernels of its own."""
     return {
         BYTES if source.startswith("int8/") else HALVES if source.endswith("_float16") else FLOATS
         for source in level.sources

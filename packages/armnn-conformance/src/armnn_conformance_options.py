@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Check the options wherever tests of the kit were collected."""
     if not _is_worker(config) and any(_level(item.keywords) for item in items):
         _check_options(config)
-    # Of a test without parameters pytest makes one that is skipped.
+    # pytest makes a skipped test of one without parameters.
     items[:] = [item for item in items if not (_level(item.keywords) and _EMPTY in item.name)]
 
 
@@ -158,7 +158,7 @@ class CardWriter:
         self._graphs: dict[str, list[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep what the card says."""
+        """Keep the results for the card."""
         level = _level(report.keywords)
         if level and (report.when == "call" or report.failed):
             from armnn_conformance.card import CELL, GRAPHS  # late: see above

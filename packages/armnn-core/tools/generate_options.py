@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Write what follows from the fields of OptimizerOptions.
+"""Generates the keywords, flags and tables that follow from the fields of OptimizerOptions.
 
 ``--check`` fails if a file is stale. The files are the keywords of ``optimize`` and ``load_model``
 (``armnn/optimizer/keywords.py``) and the table in ``docs/optimizer-options.md``.

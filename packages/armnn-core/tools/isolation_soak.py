@@ -146,7 +146,7 @@ def fed(number: int) -> dict[str, Any]:
 
 
 def held() -> dict[str, int]:
-    """Return what this process holds."""
+    """Return the resources that this process holds."""
     children = [
         line.rpartition(")")[2].split()
         for line in (_stat(name) for name in os.listdir("/proc") if name.isdecimal())

@@ -33,7 +33,7 @@ SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one test.
+    """The outcome of one test.
 
     Attributes:
         name: The test.

@@ -95,7 +95,7 @@ class ProcessState:
     """The state of this process at one time."""
 
     def __init__(self, *, floating_point: bool = True) -> None:
-        """Read it.
+        """Read the state.
 
         Args:
             floating_point: With the floating-point environment of this thread.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layers Custom runs (Arm NN's tutorial: ``CustomLayerSupport``)."""
+"""The layers that Custom runs (Arm NN's tutorial: ``CustomLayerSupport``)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layers CpuRef runs: rules about tensors, and the table of each layer's rules."""
+"""The layers that CpuRef runs: rules about tensors, and the table of each layer's rules."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def items(value: object, what: str, expected: str = "a list") -> Sequence[Any]:
 
 
 def each(value: object, what: str, expected: str = "a list") -> Iterator[tuple[str, Any]]:
-    """Yield what each item is called, and the item."""
+    """Yield the name of each item for messages, and the item."""
     for index, item in enumerate(items(value, what, expected)):
         yield f"{what}, element {index},", item
 

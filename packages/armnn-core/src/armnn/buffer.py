@@ -358,7 +358,7 @@ class Buffer:
             )
         address = _pointer_of(capsule, name)
         managed: Any = _LAYOUTS[name].from_address(address)
-        # What raises up to here leaves the capsule as it is: its destructor calls the deleter.
+        # An error up to here leaves the capsule as it is: its destructor calls the deleter.
         made = cls._described(managed, producer)
         bits = managed.tensor.dtype.bits
         is_packed = bits < 8 and not (_flags_of(managed) & _IS_PADDED)

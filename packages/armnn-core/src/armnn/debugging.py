@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layers a backend computes wrongly: ``armnn_tools.debugging`` of armnn-tools."""
+"""Finding the layers that a backend computes wrongly: ``armnn_tools.debugging`` of armnn-tools."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which backends run a model fastest: ``armnn_tools.placement`` of armnn-tools."""
+"""Measuring which backends run a model fastest: ``armnn_tools.placement`` of armnn-tools."""
 
 from __future__ import annotations
 

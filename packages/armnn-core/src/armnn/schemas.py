@@ -113,7 +113,7 @@ def document(name: str, title: str, schema: Schema) -> dict[str, Any]:
 
 
 def check(value: object, schema: Schema, where: str = "") -> None:
-    """Check what was read from a JSON file.
+    """Check a value that was read from a JSON file.
 
     Args:
         value: The value.

@@ -74,7 +74,7 @@ class TextComparison:
         return self.parting is None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it, without the inputs of the call."""
+        """Return the comparison as data for JSON, without the inputs of the call."""
         return {
             "prompt_tokens": self.prompt,
             "tokens": list(self.tokens),

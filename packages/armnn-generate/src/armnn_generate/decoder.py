@@ -371,7 +371,7 @@ class _GrowingCache(TokenCache):
 
 
 def chunks(tokens: Sequence[int], room: int) -> Iterator[tuple[Sequence[int], int]]:
-    """Yield what each call computes, and how many tokens it has: those that are missing are filler.
+    """Yield the tokens of each call, and how many they are: a last chunk is filled up.
 
     Args:
         tokens: All tokens to compute.

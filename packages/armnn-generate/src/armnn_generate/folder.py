@@ -89,7 +89,7 @@ class ModelFolder:
 
 
 def read_folder(path: str | os.PathLike[str], file: str | None = None) -> ModelFolder:
-    """Read what a folder says.
+    """Read the files of a language model's folder.
 
     Args:
         path: The folder.
@@ -181,7 +181,7 @@ def _of_hugging_face(folder: Path, file: str | None) -> ModelFolder:
 
 
 def _check_session(options: _Values) -> None:
-    """Refuse what would load code, or compute elsewhere."""
+    """Refuse session options that load code or name other devices."""
     if options.given.get("custom_ops_library"):
         raise options.refused(
             "custom_ops_library", "no code: a library of the folder is never loaded"

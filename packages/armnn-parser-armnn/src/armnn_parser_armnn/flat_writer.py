@@ -116,7 +116,7 @@ class _File:
         return self._vtables[data]
 
     def _child(self, kind: str, value: Any) -> int:
-        """Write what a field refers to; return the position."""
+        """Write the object that a field refers to; return its position."""
         if isinstance(value, FlatRecord):
             return self.table(value)
         if kind == "Text":

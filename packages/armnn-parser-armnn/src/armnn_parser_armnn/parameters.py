@@ -26,7 +26,7 @@ _LIMITS = {"Uint32": (0, 2**32 - 1), "Int32": (-(2**31), 2**31 - 1)}
 def read_parameters(
     kind: type[Descriptor], table: FlatTable, name: str, leave: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return those parameters of a descriptor that the format has.
+    """Return the parameters of a descriptor that the format has.
 
     Args:
         kind: The class of the descriptor.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which function converts which operator at which opset."""
+"""The functions that convert operators, by operator and opset."""
 
 from __future__ import annotations
 

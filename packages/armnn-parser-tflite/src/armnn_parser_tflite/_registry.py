@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which function converts which operator, up to which version."""
+"""The functions that convert operators, and the newest version of each."""
 
 from __future__ import annotations
 

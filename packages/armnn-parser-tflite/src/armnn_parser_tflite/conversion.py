@@ -102,7 +102,7 @@ def _integers(operation: Operation, index: int) -> NDArray[Any] | None:
 
 
 DOMAIN: Final = "tflite"
-"""Of ``armnn.register_operator`` for custom operators of this format."""
+"""The domain that ``armnn.register_operator`` takes for custom operators of this format."""
 
 _RANDOM = "its result is random, and a network gives the same one every time"
 _KEYS = "it looks up by keys or works on texts, which networks lack"

@@ -137,7 +137,7 @@ class JsonChild:
         return [_parsed(each) for each in found]
 
     def poll(self) -> Ending | None:
-        """Read what it has sent; return how the process ended, None while it runs."""
+        """Read the sent bytes; return how the process ended, None while it runs."""
         ending = self._child.poll()
         self._receive()
         if ending is not None:
@@ -175,7 +175,7 @@ class JsonChild:
         return len(self._unread) + sum(map(len, self._replies)) > _MOST_UNREAD
 
     def _receive(self) -> None:
-        """Read what has come, without waiting."""
+        """Read the bytes that are there, without waiting."""
         while self._is_open and not self._is_full:
             try:
                 piece = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)

@@ -110,7 +110,7 @@ def _two_sided(x: Array, slope: float, tail: Array) -> Array:
     """
     if not math.isfinite(slope):  # its product with zero would be NaN
         return np.where(x > 0, x, slope * tail)
-    # The same values at a quarter of the time: no branches.
+    # Without branches: equal values in a quarter of the time.
     return _positive_part(x) + slope * tail
 
 

@@ -30,7 +30,7 @@ Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, object]]]"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which backends run a session.
+    """The backends that run a session.
 
     Attributes:
         providers: The names of the providers that take part, with their options.

@@ -297,7 +297,7 @@ class OrtMemType(IntEnum):
 
 
 class OrtDeviceMemoryType(IntEnum):
-    """Who reaches the memory of a device."""
+    """The processors that reach the memory of a device."""
 
     DEFAULT = 0
     HOST_ACCESSIBLE = 5

@@ -415,7 +415,7 @@ def set_log_options(**_: object) -> None:
 
 
 def is_cuda_available() -> bool:
-    """Return that CUDA is not."""
+    """Return False: armnn has no CUDA."""
     return False
 
 

@@ -328,7 +328,7 @@ def _pattern(size: int, seed: int) -> NDArray[np.uint8]:
 
 
 def _compare(handle: TensorHandle, expected: NDArray[Any], which: str) -> None:
-    """Check what a tensor holds; it is read into memory that holds something else."""
+    """Check the elements of a tensor; they are read into memory that holds other bytes."""
     found = np.full(expected.shape, GARBAGE, np.uint8)
     handle.copy_to(found)
     if not np.array_equal(found, expected) or not np.array_equal(contents(handle), expected):

@@ -30,7 +30,7 @@ from armnn_conformance.running import SHARED, NonconformityError
 
 _CYCLES: Final = 200
 _LEAK_BYTES: Final = 16
-"""Of each cycle: the smallest block that the C library allocates is larger."""
+"""The bytes that each cycle may leak: less than the C library's smallest block."""
 
 _libc: Final[Any] = ctypes.CDLL(None)
 
@@ -60,7 +60,7 @@ def repeat(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
         return _bytes_in_use() - before
 
     cycle()
-    # What is kept or freed once, such as a pool of threads, is not there the other times.
+    # Memory that is kept or freed once, such as a pool of threads, does not grow again.
     usual = statistics.median(growth() for _ in range(3))
     if usual > _LEAK_BYTES * _CYCLES:
         raise NonconformityError(

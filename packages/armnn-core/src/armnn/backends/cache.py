@@ -157,7 +157,7 @@ class Program(ABC):
         return ()
 
     def replanned(self, changes: Changes) -> Program | None:  # noqa: ARG002  # of those that can
-        """Return the same layers compiled with changes.
+        """Return a program of these layers with changed shapes and parameters.
 
         None if the backend refuses one of them now, which has to be prepared anew then.
 
@@ -183,7 +183,7 @@ class Footprint:
     weight_bytes: int
 
     def as_dict(self) -> dict[str, int]:
-        """Return it as JSON can hold it."""
+        """Return the footprint as data for JSON."""
         return {
             "arena_bytes": self.arena_bytes,
             "scratch_bytes": self.scratch_bytes,

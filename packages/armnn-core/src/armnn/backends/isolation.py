@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which backends run in worker processes, and where."""
+"""The choice of backends that run in worker processes, and where."""
 
 from __future__ import annotations
 

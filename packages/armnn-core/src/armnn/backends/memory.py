@@ -139,11 +139,11 @@ class MapAccess(IntEnum):
     """The way in which the host uses a tensor that it maps; the numbers are those of C."""
 
     READ = 1
-    """It reads."""
+    """The host reads."""
     WRITE = 2
-    """It reads and writes; what it does not write stays."""
+    """The host reads and writes; elements that it does not write stay."""
     DISCARD = 3
-    """It writes all of it; what was there is lost."""
+    """The host writes all elements; those before are lost."""
 
 
 class TensorHandle(ABC):

@@ -415,7 +415,7 @@ class BackendRegistry:
         for found, entry in rows:
             if found.may_load and entry.state not in (BackendState.BLOCKED, BackendState.SHADOWED):
                 return found, entry
-        # What the user keeps out says less than what is wrong with the one that was let in.
+        # The fault of an admitted backend says more than that the user keeps another one out.
         admitted = [entry for _, entry in rows if entry.state is not BackendState.BLOCKED]
         return None, (admitted or [rows[0][1]])[0]
 

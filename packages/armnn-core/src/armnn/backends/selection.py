@@ -72,7 +72,7 @@ class SkippedBackend:
         return f"{self.id}: {self.reason}"
 
     def as_dict(self) -> dict[str, str]:
-        """Return it as JSON can hold it."""
+        """Return the skipped backend as data for JSON."""
         return {"id": self.id, "reason": self.reason}
 
 

@@ -118,7 +118,7 @@ def sorted_by_uses(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
         done[layer] = None
         if layer not in readers:
             continue
-        # Those that waited for it are before all that was not looked at yet.
+        # The layers that waited for it come before all others that are not ordered yet.
         released, ready = readers.pop(layer), list[int]()
         while released or ready:
             for each in released:

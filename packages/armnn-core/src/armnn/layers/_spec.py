@@ -489,7 +489,7 @@ def required_api(
 def _items(
     spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
 ) -> Iterator[RequiredApi]:
-    """Yield what is younger than the layer type."""
+    """Yield the parts of a layer that are newer than its layer type."""
     for each in _young_fields(type(descriptor), spec.since):
         value = getattr(descriptor, each.name)
         since = each.metadata.get("since")

@@ -49,7 +49,7 @@ def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Shapes:
             f"the target_shape {format_shape(dims)} copies the dimension {copied[-1]}, which the "
             f"input of shape {format_shape(shape)} does not have"
         )
-    # What is copied stands on both sides, so it says nothing of what is left.
+    # Copied dimensions are on both sides, so the wanted one follows from the others.
     given = [dim for axis, dim in enumerate(shape) if axis not in copied]
     wanted = [dim for axis, dim in enumerate(dims) if axis not in copied and dim != -1]
     for axis in copied:

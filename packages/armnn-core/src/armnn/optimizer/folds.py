@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layers on stored values may replace layers on floats."""
+"""The rules by which layers on stored values may replace layers on floats."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ class OptimizedNetwork:
             self._prepared.clear()
 
     def check_backends(self) -> None:
-        """Check what can be known of backends before the shapes of inputs are.
+        """Check the choice of backends as far as it does not depend on the shapes of inputs.
 
         Where plans are stored, who stored the first one has checked that.
 

@@ -193,7 +193,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Participants:
-    """Who takes part in preparing a network.
+    """The backends that take part in preparing a network.
 
     Attributes:
         candidates: The backends to choose from, in the order of preference.

@@ -34,7 +34,7 @@ Count: TypeAlias = Literal["first", "last", "count", "mask", "places"]
 
 
 def write_count(kind: Count, array: NDArray[Any], valid: int, rows: int) -> None:
-    """Write what a run needs to know of a cache into an input.
+    """Write the counts that a run needs of a cache into an input.
 
     Args:
         kind: The place of the first row that the run writes ("first"), of the last one ("last"), of
@@ -203,7 +203,7 @@ class Plan:
 
     @property
     def report(self) -> Report:
-        """Which layer runs where, and why."""
+        """The backend of each layer, and why."""
         return self.make_report()
 
     @property

@@ -191,7 +191,7 @@ class Preparation:
         self._static = None
 
     def check_backends(self) -> None:
-        """Check what can be known of backends before the shapes of inputs are.
+        """Check the choice of backends as far as it does not depend on the shapes of inputs.
 
         These are their options and, as far as the list of backends may be at fault, the layers for
         sizes that are assumed for open dimensions: the first run would fail otherwise. Nothing is

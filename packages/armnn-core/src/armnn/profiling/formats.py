@@ -31,7 +31,7 @@ from armnn.types import ArmnnEnum
 
 
 def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:
-    """Return a trace as JSON can hold it.
+    """Return a trace as data for JSON.
 
     Times count from the start of the earliest event. Threads are numbered in the order of their
     first event; kernels on a device are rows of their own, one for each thread whose runs they are.

@@ -121,7 +121,7 @@ class LayerTime:
         return 2 * self.multiply_adds / self.milliseconds / 1e6
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the times as data for JSON."""
         return {**asdict(self), "gflops": self.gflops}
 
 

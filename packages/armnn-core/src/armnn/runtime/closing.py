@@ -56,7 +56,7 @@ class Closing:
             self._interruption = self._interruption or error
 
     def end(self) -> None:
-        """Raise what the steps raised, if anything.
+        """Raise the first error of the steps, if there was one.
 
         Raises:
             ClosingError: Steps failed.

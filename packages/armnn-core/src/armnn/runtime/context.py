@@ -194,7 +194,7 @@ class Context:
         owners: Mapping[str, Collection[str]],
         submit: Callable[[int | None], Task] | None = None,
     ) -> None:
-        """Keep them.
+        """Keep the steps, the arrays and the memory of a run.
 
         Args:
             inputs: The tensor of each input of the network.
@@ -215,7 +215,7 @@ class Context:
         self._run = running(steps)
         self._managers = managers
         self._memory = list(memory)
-        # The same once more, as it takes the least time.
+        # Prepared for repeated calls, which take the least time so.
         self._read = [(name, array) for name, _, array in self._inputs if array is not None]
         self._made = [(name, array) for name, _, array in self._outputs if array is not None]
         self._fill = filling(self._read)
@@ -228,7 +228,7 @@ class Context:
         return bool(self._managers)
 
     def begin_repeats(self, second_names: Mapping[str, str]) -> None:
-        """Make what repeats a run.
+        """Make the functions that repeat a run.
 
         Args:
             second_names: Of outputs; what is returned knows them.

@@ -343,7 +343,7 @@ class LoadedNetwork:
 
     @property
     def report(self) -> Report:
-        """Which backend ran each layer in the last call, with reasons.
+        """The backend that ran each layer in the last call, with reasons.
 
         Of all kept plans. Before the first call it is :attr:`planned_report`. It has the copies of
         calls that were to use the caller's memory where it is.

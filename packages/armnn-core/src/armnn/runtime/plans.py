@@ -133,7 +133,7 @@ class PlanCache:
 
     @property
     def report(self) -> Report:
-        """Which layer runs where in every plan that is kept."""
+        """The backend of each layer in every plan that is kept."""
         from armnn.optimizer import Report  # late: a prepared load does without
 
         participants = self.optimized.participants
@@ -319,7 +319,7 @@ class PlanCache:
             outputs = context.run(inputs, watched, targets)
         except (CancelledError, DeadlineExceededError):
             if context.has_queues:
-                # What is enqueued still works on its tensors, and the next run here comes after
+                # Enqueued work still uses its tensors, and the next run here comes after
                 # that; to free them now might take as long.
                 loaded.release(context)
             else:

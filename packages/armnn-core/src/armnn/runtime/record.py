@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from armnn.runtime.runtime import Runtime
 
 VERSION: Final = 1
-"""Of the document; it rises where a member changes its meaning, or goes."""
+"""The version of the document; it rises where a member changes its meaning, or goes."""
 
 PYTHON: Final = "python"
 """The member of an option that only a program can give, such as a function."""
@@ -206,7 +206,7 @@ class Difference:
         return f"{self.item}: recorded {_shown(self.recorded)}, got {_shown(self.got)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the difference as data for JSON."""
         return {"item": self.item, "recorded": self.recorded, "got": self.got}
 
 
@@ -215,14 +215,14 @@ class Record:
     """A record of execution; ``LoadedNetwork.record()`` makes it.
 
     Attributes:
-        document: The record as JSON can hold it; :data:`SCHEMA` describes it.
+        document: The record as data for JSON; :data:`SCHEMA` describes it.
     """
 
     document: Mapping[str, Any]
 
     @classmethod
     def read(cls, file: str | PathLike[str] | bytes | dict[str, Any]) -> Record:
-        """Read what :meth:`write` wrote.
+        """Read a record that :meth:`write` wrote.
 
         Args:
             file: The path of the file, its content in bytes, or what ``json.loads`` makes of it.
@@ -290,7 +290,7 @@ class Record:
 
 
 def differences(recorded: Any, got: Any, path: str = "") -> Iterator[Difference]:
-    """Yield what differs in two documents, in the order of the first; new items are last."""
+    """Yield the differences of two documents, in the order of the first; new items are last."""
     if not (isinstance(recorded, Mapping) and isinstance(got, Mapping)):
         if recorded != got:
             yield Difference(path, recorded, got)
@@ -418,7 +418,7 @@ def entry_of(registry: BackendRegistry, backend_id: str) -> BackendEntry | None:
 
 
 def encoded(value: object) -> Any:
-    """Return an option as JSON can hold it.
+    """Return an option as data for JSON.
 
     Of what JSON cannot hold, such as a function, there is the name.
     """
@@ -669,7 +669,7 @@ class _Code:
         return cls(distribution.version, files, tuple(altered))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return version and sha256 as JSON can hold it.
+        """Return version and sha256 as data for JSON.
 
         The latter is that of the lines that ``sha256sum`` prints of the files, in their order.
         """

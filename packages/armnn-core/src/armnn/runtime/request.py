@@ -65,7 +65,7 @@ class OptimizationRequest:
     choice: str = ""
 
     def avoiding(self, lost: str, candidates: Sequence[str]) -> OptimizationRequest | None:
-        """Return the same without a backend, if another is left.
+        """Return this request without a backend, if another is left.
 
         Args:
             lost: The backend.
@@ -120,7 +120,7 @@ class ModelSource:
     @classmethod
     def of(cls, path: str) -> ModelSource:
         """Return the source of a model file."""
-        # Of a link its own path, as files beside the model are found from there.
+        # The path of a link stays, as files beside the model are found from there.
         return cls(os.path.abspath(path), _stamp_of(path), given=path)
 
     @property
@@ -162,7 +162,7 @@ class ModelSource:
         return dict(self.digests)
 
     def check(self) -> None:
-        """Check that all files are those that were pickled.
+        """Check that no file changed since it was pickled.
 
         Raises:
             ModelFileError: One is gone or has changed.

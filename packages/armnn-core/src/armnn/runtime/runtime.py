@@ -113,7 +113,7 @@ class Runtime(Closable):
 
     @property
     def registry(self) -> BackendRegistry:
-        """Which backends are there, and why others are not."""
+        """The backends that can be used, and why others cannot."""
         return self._backends.registry
 
     @property

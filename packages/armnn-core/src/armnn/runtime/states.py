@@ -485,7 +485,7 @@ class StateMemory:
         return self._filling
 
     def check_owner(self) -> None:
-        """Check that a process uses arrays that it shares with workers of its own.
+        """Check that this process made the arrays, which it shares with its workers.
 
         Raises:
             ExecutionError: It was forked from the one that does; both would write them.
@@ -683,7 +683,7 @@ def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
 
 
 def _check_mask(name: str, mask: NDArray[Any]) -> None:
-    """Check that rows of a mask that count come first: how many they are is all that it says.
+    """Check that the rows that a mask lets count come first, as their number is all that is used.
 
     Raises:
         InvalidArgumentError: One that counts is behind one that does not, as of a prompt that is
@@ -977,7 +977,7 @@ class StreamStates:
     def _collected(
         self, network: LoadedNetwork, call: BoundCall, outputs: Targets | None
     ) -> dict[str, NDArray[Any]]:
-        """Return what a run has made: in arrays of the caller's, or copied."""
+        """Return the outputs of a run: in arrays of the caller's, or copied."""
         if not outputs:
             return self._named(network, {name: a.copy() for name, a in call.outputs.items()})
         targets = network.checked_targets(outputs)
@@ -1147,7 +1147,7 @@ class StreamStates:
         }
 
     def _info(self, network: LoadedNetwork, name: str) -> TensorInfo:
-        """Return what a value of a state is; of one that fills up the number of rows is open."""
+        """Return the info of a state's value; a state that fills up has an open number of rows."""
         info = network.inputs[name]
         cache = self._filling(network).get(name)
         if cache is None or info.shape is None:

@@ -63,7 +63,7 @@ def running(steps: Sequence[tuple[PlannedLayer, Step]]) -> Callable[[], None]:
 
 
 def _running_one(layer: PlannedLayer, step: Step) -> Callable[[], None]:
-    """Return the same for a single step, quicker than a loop."""
+    """Return a function that runs a single step, quicker than a loop."""
 
     def run() -> None:
         try:
@@ -192,7 +192,7 @@ def _repeating_one(
     run: Callable[[], None],
     second_names: Mapping[str, str],
 ) -> Repeat:
-    """Return the same for one input and one output, quicker."""
+    """Return a function that repeats a run of one input and one output, quicker."""
     dtype, shape, copy = array.dtype, array.shape, made.copy
 
     def repeat(inputs: Inputs) -> dict[str, NDArray[Any]] | None:

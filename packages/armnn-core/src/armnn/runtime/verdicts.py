@@ -113,7 +113,7 @@ class Verdict:
         return f"{chosen} (others: {others})" if others else chosen
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the verdict as data for JSON."""
         return asdict(self)
 
     def change_since(self, builds: Mapping[str, str]) -> str:

@@ -53,7 +53,7 @@ STAMP_SUFFIX: Final = ".armnn-stamp"
 
 _TICK_NS: Final = 50_000_000
 _COARSE_TICK_NS: Final = 2_000_000_000
-"""Of file systems that keep whole seconds, FAT even two of them."""
+"""The step of time stamps on file systems of whole seconds; FAT has two of them."""
 
 
 def stamp_of(path: str | PathLike[str]) -> _Stamp:
@@ -291,7 +291,7 @@ class CacheEntry:
     used_ns: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON can hold it."""
+        """Return the entry as data for JSON."""
         return {"file": self.path.name, "bytes": self.size, "used": self.used_ns / 1e9}
 
 

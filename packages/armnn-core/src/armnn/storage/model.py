@@ -52,7 +52,7 @@ class ExternalFiles:
         return {name: self._digest(name, stamp_in(status)) for name, status in files.items()}
 
     def check(self, recorded: Mapping[str, str]) -> None:
-        """Check that files are those of an entry.
+        """Check that the model's files did not change since an entry was written.
 
         Args:
             recorded: The sha256 of each.

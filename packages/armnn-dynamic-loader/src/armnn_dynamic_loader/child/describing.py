@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads what a host reads of a backend besides layers."""
+"""Reads the facts of a backend that a host reads besides layers."""
 
 from __future__ import annotations
 

@@ -65,4 +65,4 @@ def store_and_read(
 
 
 class _LieError(DefectError):
-    """It answers ARMNN_OK with an invalid answer."""
+    """The function returned ARMNN_OK with an invalid result."""

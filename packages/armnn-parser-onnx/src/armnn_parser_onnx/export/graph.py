@@ -297,7 +297,7 @@ class Operation:
         return self.emit("Transpose", name, perm=[0, *range(2, rank), 1])
 
     def refuse(self, reason: str) -> NoReturn:
-        """Say that the layer cannot be exported."""
+        """Raise the error that the layer cannot be exported."""
         raise NotExportableError(
             f"layer {self.layer.name!r} ({self.layer.type}) cannot be exported to ONNX: {reason}."
         )

@@ -359,7 +359,7 @@ def _softmax(operation: Operation, scores: Value, mask: Value | None) -> Value:
     weights = operation.network.add_softmax(scores, axis=-1, name=operation.layer_name("weights"))
     if mask is None:
         return weights
-    # Of minus infinities alone softmax is not a number, which equals nothing.
+    # Softmax of a row of minus infinities is NaN, which equals nothing.
     right = compare(operation, ComparisonOperation.EQUAL, weights, weights, "right")
     zero = operation.number(0, weights, "zero")
     return operation.network.add_where(
@@ -634,7 +634,7 @@ def _ends(operation: Operation, counts: Value, length: int) -> Value:
     if length == 1 and operation.has_input(3):
         return counts
     ends = _with_number(operation, BinaryOperation.MAXIMUM, counts, length, "ends")
-    # Of counts from 1 on this is at least the end above, of others at most -length.
+    # This is at least the end above for counts from 1 on, and at most -length for others.
     scaled = _with_number(operation, BinaryOperation.MUL, counts, 2 * length, "scaled")
     most = _with_number(operation, BinaryOperation.SUB, scaled, length, "most")
     return _least(operation, ends, most, "checked_ends")
@@ -678,7 +678,7 @@ def _real_rows(operation: Operation, cache: Value, scale: Value, part: str) -> V
 
 
 def _refuse_variants(operation: Operation) -> None:
-    """Refuse what no layer computes, by its name."""
+    """Refuse attributes and inputs that no layer computes, by their names."""
     if operation.integer("qk_output") or any(operation.outputs[3:]):
         raise RefusedError("its products of queries and keys are an output (qk_output)")
     if operation.has_input(3) != operation.has_input(4):

@@ -117,7 +117,7 @@ def _transform(
     if inverse:
         cosines, sines = cosines / length, -sines / length
     if inverse and onesided:
-        # What the other half mirrors counts twice.
+        # Frequencies that the other half mirrors count twice.
         twice = np.where((np.arange(elements) * 2) % length == 0, 1, 2)[:, np.newaxis]
         halves = np.stack([cosines * twice, sines * twice], 1)[:, :parts, :, np.newaxis]
         matrix: NDArray[np.float64] = np.zeros((size, parts, results, 1))

@@ -60,7 +60,7 @@ class Measurement:
         return float(np.percentile(self.latencies_ns, percent)) / 1e6
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it, times in milliseconds."""
+        """Return the measurement as data for JSON, times in milliseconds."""
         if self.fault:
             return {"name": self.name, "fault": self.fault}
         return {

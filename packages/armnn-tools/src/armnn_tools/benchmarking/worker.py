@@ -102,7 +102,7 @@ def _module(name: str, distribution: str = "") -> Any:
 
 
 _MOST_LATENCIES: Final = 20_000
-"""Of one turn: more are thinned out evenly, so that an answer has a bounded size."""
+"""The most times of one turn; more are thinned out evenly, so that replies are bounded."""
 
 
 def serve(request: Mapping[str, Any], channel: Channel) -> None:

@@ -151,7 +151,7 @@ class Part:
     footprint: Footprint | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the part as JSON can hold it."""
+        """Return the part as data for JSON."""
         footprint = None if self.footprint is None else self.footprint.as_dict()
         return {
             "name": self.name,

@@ -258,7 +258,7 @@ def _needed_version(entry: BackendEntry) -> str:
 
 
 def entry_document(entry: BackendEntry) -> dict[str, object]:
-    """Return the entry of a backend as JSON can hold it."""
+    """Return the entry of a backend as data for JSON."""
     return {
         "id": entry.id,
         "state": str(entry.state),
@@ -494,7 +494,7 @@ def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
         "distribution": f"armnn-backend-{lower}",
         "package": f"armnn_backend_{lower}",
         "library": f"{vendor}_{backend_id}_backend.so",
-        # What the templates need, not the newest there is: older cores take the backend as well.
+        # The version that the templates need, not the newest: older cores take the backend as well.
         "api_version": f"{BACKEND_API_VERSION.major}.0",
         # The headers that the templates are written for; what is built needs api_version only.
         "header_version": str(BACKEND_API_VERSION),

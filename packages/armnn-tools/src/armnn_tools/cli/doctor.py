@@ -394,7 +394,7 @@ class Diagnosis:
     skipped: tuple[SkippedBackend, ...]
 
     def as_document(self) -> dict[str, object]:
-        """Return the diagnosis as JSON can hold it."""
+        """Return the diagnosis as data for JSON."""
         return {
             "system": self.system,
             "locations": [
@@ -594,7 +594,7 @@ def _installation_findings(entry_point: metadata.EntryPoint) -> list[Finding]:
         )
         for other in entry_point.duplicates
     ]
-    # What Python compiled may be thrown away at any time.
+    # Compiled Python files may be deleted at any time.
     files = [path for path in distribution.files() if path.suffix != ".pyc"]
     missing = [path for path in files if not path.exists()]
     if missing:

@@ -228,7 +228,7 @@ class OperatorRow:
         return self.asked - sum(self.runs_on.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the row as JSON can hold it."""
+        """Return the row as data for JSON."""
         return {
             "operator": self.type,
             "count": self.count,
@@ -329,7 +329,7 @@ class Inspection:
     facts: Sequence[_Facts]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the model as JSON can hold it."""
+        """Return the model as data for JSON."""
         found: dict[str, Any] = {
             "model": self.model,
             "name": self.network.name,

@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(options.handler(options))
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered would raise again when the interpreter flushes at its exit.
+        # Buffered text would raise again when the interpreter flushes at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt as interrupt:

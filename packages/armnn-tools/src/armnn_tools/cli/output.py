@@ -29,7 +29,7 @@ _UNLIMITED = 1_000_000
 """The width of a table in a file or a pipe."""
 
 _TONES = cycle(("cyan", "yellow", "magenta", "blue", "green"))
-"""Of backends, in the order in which they appear: red is left to faults."""
+"""The colors of backends, in the order in which they appear: red is left to faults."""
 _BACKEND_COLUMNS = frozenset({"backend", "id", "refused by"})
 _STATE_COLUMNS = frozenset({"state", "verdict"})
 _FAULTS = frozenset({"failed", "incompatible", "blocked", "wrong", "differs"})

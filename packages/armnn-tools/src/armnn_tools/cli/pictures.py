@@ -28,7 +28,7 @@ PICTURE_SUFFIXES = (
     ".jpx", ".jfif", ".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".ico", ".icns", ".psd", ".dds",
     ".pcx", ".qoi", ".sgi", ".xbm", ".xpm",
 )  # fmt: skip
-"""Of what Pillow reads; its content says which format a file has."""
+"""The suffixes of pictures; the format is found from the content."""
 
 _USUAL = ("PNG", "JPEG")
 """The formats for which Pillow imports none of its other plug-ins."""

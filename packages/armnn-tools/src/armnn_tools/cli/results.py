@@ -98,7 +98,7 @@ class RankedClass:
     score: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the class as JSON can hold it."""
+        """Return the class as data for JSON."""
         return asdict(self)
 
 
@@ -134,7 +134,7 @@ class Latency:
         return statistics.median(self.seconds) * 1e3
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the times in milliseconds as JSON can hold them."""
+        """Return the times in milliseconds as data for JSON."""
         found: dict[str, Any] = {
             "median_ms": self.median_ms,
             "min_ms": min(self.seconds) * 1e3,
@@ -225,7 +225,7 @@ class RunResult:
         return all(one.agrees for one in compared) and not self.latency.is_too_long
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the results as JSON can hold them."""
+        """Return the results as data for JSON."""
         found: dict[str, Any] = {
             "model": self.model,
             "load_ms": self.load_seconds * 1e3,
@@ -480,7 +480,7 @@ def class_counts(outputs: Mapping[str, NDArray[Any]]) -> dict[str, int]:
 
 
 def summary(values: NDArray[Any]) -> dict[str, Any]:
-    """Return the values of an output as JSON can hold them, or figures about a large one."""
+    """Return the values of an output as data for JSON, or figures about a large one."""
     plain = _plain(values)
     if plain.size <= _FULL_LIMIT:
         return {"values": plain.tolist()}

@@ -71,7 +71,7 @@ def add_parser(
 
 
 def show_differences(arguments: argparse.Namespace) -> int:
-    """Show what differs from a record; return 1 if anything does.
+    """Show the differences from a record; return 1 if there are any.
 
     Raises:
         InvalidArgumentError: The record cannot be read, or names what an option has to give.

@@ -89,7 +89,7 @@ class OutputDifference:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the difference as data for JSON."""
         return {**asdict(self), "agrees": self.agrees}
 
 
@@ -118,7 +118,7 @@ class Comparison:
         return next((output for output in self.outputs if not output.agrees), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the comparison as data for JSON."""
         return {
             "source": self.source,
             "agrees": self.agrees,

@@ -132,7 +132,7 @@ class LayerFinding:
         return FailureSignature(self.types, self.figures.kind, exponent)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the finding as data for JSON."""
         return {
             "layers": list(self.layers),
             "types": list(self.types),
@@ -202,7 +202,7 @@ class Findings:
         return not self.wrong
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the findings as data for JSON."""
         return {
             "agrees": self.agrees,
             "layers": self.layers,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests to child processes: the files of a model, and options as JSON can hold them."""
+"""Requests to child processes: the files of a model, and options as data for JSON."""
 
 from __future__ import annotations
 

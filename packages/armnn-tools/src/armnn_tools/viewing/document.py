@@ -26,7 +26,7 @@ from armnn.tensor import TensorInfo
 from armnn_tools.blocks import repeated_blocks, without_numbers
 
 MOST_TRACE_BYTES: Final = 1 << 20
-"""Of a trace inside a page, so that the page stays below twice that without its graph."""
+"""The largest trace inside a page; the page without its graph stays below twice that."""
 
 
 def times_in_trace(path: str | os.PathLike[str], report: Report) -> list[LayerTime]:
@@ -334,7 +334,7 @@ def _is_part_of_readers(layer: Layer) -> bool:
 
 
 _MOST_SCALES = 16
-"""Of a tensor with one scale per channel, as many are shown."""
+"""The most scales that are shown of a tensor with one per channel."""
 
 
 LIBRARY: Final = "dagre.min.js"

@@ -84,15 +84,15 @@ class EventfulBackendContext(NativeBackendContext):
         self._tell(abi.BEFORE_LOAD, network_id, "load")
 
     def after_load_network(self, network_id: int) -> None:
-        """Say that the network was loaded."""
+        """Tell the backend that the network was loaded."""
         self._tell(abi.AFTER_LOAD, network_id, "finish the loading of")
 
     def before_unload_network(self, network_id: int) -> None:
-        """Say that the network goes."""
+        """Tell the backend that the network is about to be unloaded."""
         self._tell(abi.BEFORE_UNLOAD, network_id, "prepare the unloading of")
 
     def after_unload_network(self, network_id: int) -> None:
-        """Say that the network is gone."""
+        """Tell the backend that the network was unloaded."""
         self._tell(abi.AFTER_UNLOAD, network_id, "finish the unloading of")
 
     def _tell(self, event: int, network_id: int, action: str) -> None:
@@ -109,7 +109,7 @@ class NotifiedBackendContext(EventfulBackendContext):
     """
 
     def after_enqueue_workload(self, network_id: int) -> None:
-        """Say that a run has ended, on its thread."""
+        """Tell the backend that a run has ended, on the run's thread."""
         self._tell(abi.AFTER_ENQUEUE, network_id, "take note of a run of")
 
 
@@ -145,7 +145,7 @@ class NativeDevice:
     address: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what it is, without its id, as JSON can hold it."""
+        """Return the device, without its id, as data for JSON."""
         return {
             "name": self.name,
             "kind": self.kind,

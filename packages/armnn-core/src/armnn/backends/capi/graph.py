@@ -233,7 +233,7 @@ def _word_place(name: str) -> _Place:
 _ABSENT: Final = -1
 
 TRIMMED_BYTES: Final = 1 << 23
-"""Of constants that went, after which the C library gives its free pages back."""
+"""The bytes of freed constants after which the C library gives its free pages back."""
 
 
 class NativeGraph:
@@ -334,7 +334,7 @@ class NativeGraph:
         return is_same
 
     def _facts_now(self) -> Iterator[object]:
-        """Yield what rows are made of."""
+        """Yield the facts that rows are made of."""
         for layer in self.layers:
             yield from (layer.name, layer.descriptor, layer.inputs)
         for value in self._values:
@@ -679,7 +679,7 @@ class _Block:
         self._view = np.frombuffer(memoryview(memory), memory._type_)
         self._places, self._which = np.array(places, np.intp), np.array(which, np.intp)
         self.changes = bool(positions)
-        # Of one place it would return no tuple.
+        # Twice, as itemgetter of one position does not return a tuple.
         self._pick = operator.itemgetter(*positions, *positions) if positions else tuple
 
     def write(self, numbers: Sequence[Any]) -> None:

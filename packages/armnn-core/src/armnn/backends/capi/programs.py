@@ -238,11 +238,11 @@ class Envelope:
     options: tuple[str, ...]
 
     def header(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the envelope as data for JSON."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def json(self) -> str:
-        """Return it as JSON, equal for equal values."""
+        """Return the envelope as JSON text, equal for equal values."""
         return json.dumps(self.header(), sort_keys=True)
 
     def difference(self, found: Envelope) -> str:

@@ -37,11 +37,11 @@ from armnn.backends.worker.supervisor import Supervisor
 from armnn.errors import ExecutionError, WorkerLostError
 
 _COMMAND_BYTES: Final = 64
-"""Of the host: sequence number, deadline (perf_counter_ns, 0 without one), whether to stop."""
+"""The host's words: sequence number, deadline (perf_counter_ns, 0 without one), whether to stop."""
 _SEQUENCE, _DEADLINE, _STOP = 0, 1, 2
 
 _ANSWER_BYTES: Final = 1088
-"""Of the worker: sequence number with a mark, outcome, bytes of the text; the text."""
+"""The worker's words: sequence number with a mark, outcome, bytes of the text; the text."""
 _DONE, _OUTCOME, _TEXT_SIZE = 0, 1, 2
 _TEXT_AT: Final = 64
 _SUCCESS, FAILURE = 0, 1

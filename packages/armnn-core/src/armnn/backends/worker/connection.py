@@ -78,7 +78,7 @@ class Fault:
         return f"the worker of backend {self.backend!r} ({self.file}) {self.ending}{doing}{frame}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the fault as data for JSON."""
         return {
             "backend": self.backend,
             "file": self.file,
@@ -306,7 +306,7 @@ class Remote(Protocol):
     """An object in a worker that the host can remake."""
 
     def create(self, link: WorkerConnection) -> int:
-        """Make it in a worker; return its number there."""
+        """Make the object in a worker; return its number there."""
         ...
 
 

@@ -125,7 +125,7 @@ class Block(Mapped):
     """
 
     def __init__(self, size: int, *, is_written_there: bool = False) -> None:
-        """Make it, with zeros.
+        """Make a block of zeros.
 
         Raises:
             OSError: There is no memory or no descriptor left.
@@ -200,7 +200,7 @@ class SharedHandle(ArrayHandle):
         return self._array is not None
 
     def place(self, block: Block, offset: int) -> None:
-        """Give it a place in a block."""
+        """Give the tensor a place in a block."""
         self.block, self.offset = block, offset
         self._array = tensor_in(block.bytes, offset, self.info)
 
@@ -326,7 +326,7 @@ class SharedBytes:
         self.is_written = is_written
 
     def create(self, link: WorkerConnection) -> int:
-        """Give it to a worker."""
+        """Give the block to a worker; return its number there."""
         number, block = link.new_number(), self.block
         request = {
             "do": "block",

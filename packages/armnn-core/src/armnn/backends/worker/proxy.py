@@ -302,19 +302,19 @@ class IsolatedContext(BackendContext):
         self._remote = remote
 
     def before_load_network(self, network_id: int) -> None:
-        """Tell it; it may refuse the network."""
+        """Tell the worker's backend, which may refuse the network."""
         self._tell("before_load_network", network_id)
 
     def after_load_network(self, network_id: int) -> None:
-        """Tell it."""
+        """Tell the worker's backend."""
         self._tell("after_load_network", network_id)
 
     def before_unload_network(self, network_id: int) -> None:
-        """Tell it, if its worker lives."""
+        """Tell the worker's backend, if the worker lives."""
         self._tell("before_unload_network", network_id)
 
     def after_unload_network(self, network_id: int) -> None:
-        """Tell it, if its worker lives."""
+        """Tell the worker's backend, if the worker lives."""
         self._tell("after_unload_network", network_id)
 
     def close(self) -> None:
@@ -336,7 +336,7 @@ class ListeningContext(IsolatedContext):
     """One whose backend wants to know of runs."""
 
     def after_enqueue_workload(self, network_id: int) -> None:
-        """Tell it."""
+        """Tell the worker's backend."""
         self._tell("after_enqueue_workload", network_id)
 
 

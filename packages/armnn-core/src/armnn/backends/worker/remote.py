@@ -60,7 +60,7 @@ class RemoteModel:
         self._options = options
 
     def create(self, link: WorkerConnection) -> int:
-        """Make it in a worker."""
+        """Make the object in a worker; return its number there."""
         number = link.new_number()
         link.request({"do": "model", "number": number, "options": self._options})
         return number

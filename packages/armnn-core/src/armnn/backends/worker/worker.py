@@ -219,7 +219,7 @@ class Served:
         return Answer()
 
     def model(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
-        """Make what the backend keeps for a network."""
+        """Make the backend's context of a network."""
         number, options = self._new(request), mapping(request.get("options"))
         model = self.backend.create_model_context(options)
         check_answer(self.backend.id, "create_model_context", model)

@@ -158,7 +158,7 @@ UNASSIGNED = frozenset(("Input", "Output", "Constant", "MemCopy", "MemImport"))
 
 @dataclass(slots=True, eq=False)
 class Assignment:
-    """Which backends refused which layers; the choice itself is ``layer.backend``.
+    """The refusals of backends, by layer; the choice itself is ``layer.backend``.
 
     A layer that a backend runs in Float32 only is replaced by one in Float32 between conversions.
 
@@ -416,7 +416,7 @@ def _list_refusals(layers: Sequence[Layer], assignment: Assignment) -> str:
 
 
 _MOST_NAMES = 3
-"""Of layers with one reason that an error names."""
+"""The most layers with one reason that an error names."""
 
 
 def _listed(names: Sequence[str]) -> str:

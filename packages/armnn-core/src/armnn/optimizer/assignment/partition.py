@@ -184,7 +184,7 @@ class Border:
     copied: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the border as data for JSON."""
         return {
             "tensor": self.tensor,
             "source": self.source,
@@ -222,7 +222,7 @@ class Part:
         return sum(border.bytes or 0 for border in self.borders if border.copied)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the part as data for JSON."""
         return {
             "name": self.name,
             "backend": self.backend,

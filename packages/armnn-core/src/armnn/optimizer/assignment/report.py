@@ -72,7 +72,7 @@ class ReportRow:
         return f"{self.layer}: {self.type} on {self.backend}{ending}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the row as JSON can hold it."""
+        """Return the row as data for JSON."""
         return {
             "layer": self.layer,
             "type": self.type,
@@ -105,7 +105,7 @@ class CompiledPart:
     footprint: Footprint
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the part as data for JSON."""
         return {
             "name": self.name,
             "backend": self.backend,

@@ -58,7 +58,7 @@ class _PassForLayers:
     __slots__ = ("__name__", "_function", "_makers", "_needed", "_readers")
 
     def __init__(self, function: Pass, *needed: Iterable[str], behind: Iterable[str] = ()) -> None:
-        """Keep what must be in a network.
+        """Keep the layer types that a network must have.
 
         Args:
             function: Changes a network in place; returns how many times.

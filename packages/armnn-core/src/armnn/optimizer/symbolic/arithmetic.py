@@ -46,7 +46,7 @@ _COMBINED: dict[str | BinaryOperation, np.ufunc] = {
     BinaryOperation.MUL: np.multiply,
     BinaryOperation.SUB: np.subtract,
 }
-"""Of layers, and of operations of ElementwiseBinary: what combines elements."""
+"""The function that combines elements, by layer type or operation of ElementwiseBinary."""
 
 _MANY = 1 << 17
 """Elements that take longer to copy than Python takes to spare that, or to do it in stripes."""
@@ -263,7 +263,7 @@ _MOVES: dict[str, Callable[..., Array]] = {
 
 
 MOST_ELEMENTS = 100
-"""Of a constant that is computed here; positions in it fit every data type."""
+"""The most elements of a constant that is computed here; positions in it fit every data type."""
 
 
 def moved(layer: Layer) -> list[NDArray[Any]] | None:

@@ -31,7 +31,7 @@ Numbers: TypeAlias = Sequence[Any]
 """The numbers of a tape for some shapes."""
 
 _MOST_BYTES_AHEAD = 1 << 20
-"""Of a table that is computed for larger shapes than those that come."""
+"""The largest table that is computed for shapes beyond the first ones."""
 
 
 class UntraceableError(ArmnnError):
@@ -425,7 +425,7 @@ class Trace:
     # -- while the network is specialized -------------------------------------------------------
 
     def check_readable(self, layer: Layer) -> None:
-        """Check that all that the outputs of a layer follow from is recorded.
+        """Check that everything on which a layer's outputs depend is recorded.
 
         Raises:
             UntraceableError: Data that decides is the result of a recipe, or a program decides.

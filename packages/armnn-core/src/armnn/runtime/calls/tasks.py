@@ -152,7 +152,7 @@ class ThreadRun:
         return self._future.result()
 
     def stop(self) -> None:
-        """Keep it from starting, if it has not begun."""
+        """Keep the task from starting, if it has not begun."""
         if self._future.cancel() and self._skipped is not None:
             self._skipped()
 

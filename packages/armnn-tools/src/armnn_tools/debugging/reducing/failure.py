@@ -31,7 +31,7 @@ _FRAME = re.compile(r'File "([^"]*)", line \d+ in (\S+)')
 """A line of a trace that faulthandler writes."""
 
 SUFFIX: Final = ".armnn"
-"""Of files that hold every layer and every data type."""
+"""The suffix of files that hold every layer and every data type."""
 
 _OF_ALLOWED: Final = 0.8
 """The part of the allowed error that a script allows: the reference has a fifth of it itself."""

@@ -72,7 +72,7 @@ class Reduction:
     note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the reduction as data for JSON."""
         finding = self.failure.finding
         return {
             "files": [str(file) for file in self.files],
