@@ -14,7 +14,7 @@ from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
 from fakes import DEVICE_SOURCE
 
-FLAGS = "#define PLACED\n#define STREAMS\n#define QUEUE_MS 1\n"
+FLAGS = "#define PLACED\n#define STREAMS\n#define QUEUE_MS 1\n#define IMPORTS\n#define MAPS\n"
 # The host would refuse what is more than the limit.
 DEVICE = FLAGS + DEVICE_SOURCE.read_text("utf-8").replace("out->max_bytes = 4 << 20;", "")
 Build = Callable[[str], Path]
@@ -47,6 +47,10 @@ def test_host_memory_is_not_checked() -> None:
         ("copies", "host, size, to_host);", "host, size - size % 2, to_host);", "holds other"),
         ("copies on the device", "from == to &&", "0 &&", "that overlap is not refused"),
         ("copies on the device", "work.to_offset = to_offset;", "work.size /= 2;", "holds other"),
+        ("maps", "buffer->access != ARMNN_MAP_READ", "0", "map_for.WRITE. changed one byte"),
+        ("maps", "access == ARMNN_MAP_DISCARD", "1", "shows other bytes than were written"),
+        ("imports", "MAP_SHARED", "MAP_PRIVATE", "memory behind a descriptor that the device wr"),
+        ("imports", "backend, other->bytes, BORROWED", "backend, malloc(size), OWN", "of its own"),
         ("no memory left", "ARMNN_RESOURCE_EXHAUSTED, ", "ARMNN_INTERNAL, ", "expected ResourceEx"),
         ("events", "{.before = event}", "{.before = NULL}", "another queue copied after an event"),
         ("deadlines", "(event, until_ns);", "(event, !until_ns);", "without an error"),

@@ -8,8 +8,11 @@ nothing of the kind.
 
 from __future__ import annotations
 
+import mmap
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 
 from armnn.backends import (
     HOST_FACTORY_ID,
+    ArrayHandle,
     Event,
     MapAccess,
     MemoryManager,
@@ -25,9 +29,15 @@ from armnn.backends import (
     TensorHandleFactory,
 )
 from armnn.backends.contract import RunControl, controlled
-from armnn.errors import ArmnnError, DeadlineExceededError, ResourceExhaustedError
+from armnn.backends.memory import ForeignHandle, MappedFile
+from armnn.errors import (
+    ArmnnError,
+    DeadlineExceededError,
+    MemoryImportError,
+    ResourceExhaustedError,
+)
 from armnn.tensor import TensorInfo
-from armnn.types import DataType
+from armnn.types import DataType, MemorySource
 from armnn_conformance.checks.capabilities import NothingToCheckError
 from armnn_conformance.running import GARBAGE, NonconformityError, contents
 from armnn_conformance.subject import Subject
@@ -48,6 +58,7 @@ DEADLINE_SECONDS: Final = 0.05
 _BUSY_SECONDS: Final = 0.5
 _LONGEST_SECONDS: Final = 5.0
 _MOST_COPIES: Final = 1 << 13
+_IMPORTED_BYTES: Final = 8192
 _DROPPED_COPIES: Final = 32
 _COPIED_BYTES: Final = (1 << 26, 1 << 20)
 """Bytes of a tensor that is copied many times: on a large device, and on a small one."""
@@ -89,6 +100,69 @@ def _check_copies(factory: TensorHandleFactory, subject: Subject) -> None:
     handles[2].unmap()
     _compare(handles[2], patterns[3][: SIZES[2]], "that was mapped and written")
     _compare(handles[3], patterns[3], "beside one that was mapped and written")
+
+
+def _check_maps(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Read a tensor where it is, then change a byte of it, then all."""
+    handle, pattern = factory.create(_bytes(300), _manager(subject)), _pattern(300, 7)
+    handle.copy_from(pattern)
+    with _mapped(handle, MapAccess.READ) as array:
+        if not np.array_equal(array, pattern):
+            raise NonconformityError("map_for(READ) shows other bytes than were written")
+    with _mapped(handle, MapAccess.WRITE) as array:
+        array[150] ^= 0xFF
+    pattern[150] ^= 0xFF
+    _compare(handle, pattern, "of which map_for(WRITE) changed one byte")
+    with _mapped(handle, MapAccess.DISCARD) as array:
+        array[...] = pattern[::-1]
+    _compare(handle, pattern[::-1], "that map_for(DISCARD) wrote as a whole")
+
+
+@contextmanager
+def _mapped(handle: TensorHandle, access: MapAccess) -> Iterator[NDArray[Any]]:
+    try:
+        yield handle.map_for(access)
+    finally:
+        handle.unmap()
+
+
+def _check_imports(factory: TensorHandleFactory, subject: Subject) -> None:
+    """Use memory of others where it is: the host's, of a file, of the device."""
+    manager, info = _manager(subject), _bytes(_IMPORTED_BYTES)
+    own = factory.create(info, manager)
+    given: dict[str, TensorHandle] = {}
+    pages = np.frombuffer(mmap.mmap(-1, _IMPORTED_BYTES), np.uint8)
+    if MemorySource.MALLOC in factory.import_sources:
+        given["of the host"] = ArrayHandle(info, pages)
+    if MemorySource.MEMFD in factory.import_sources:
+        fd = os.memfd_create("kit")
+        os.ftruncate(fd, _IMPORTED_BYTES)
+        behind = np.frombuffer(MappedFile.of(fd, 0, _IMPORTED_BYTES), np.uint8)
+        os.close(fd)
+        given["behind a descriptor"] = ArrayHandle(info, behind, MemorySource.MEMFD)
+    buffer = own.as_buffer()
+    if buffer is not None and buffer.device in factory.import_devices:
+        given["of its own device"] = ForeignHandle(info, buffer)
+    taken = 0
+    for which, memory in given.items():
+        try:
+            handle = factory.import_in(info, memory, manager)
+        except MemoryImportError as error:
+            if not str(error).strip():
+                raise NonconformityError(f"memory {which} is refused without a reason") from error
+            continue
+        if handle is None:
+            continue
+        taken += 1
+        seen = own if isinstance(memory, ForeignHandle) else memory
+        pattern = _pattern(_IMPORTED_BYTES, 8 + taken)
+        handle.copy_from(pattern)
+        _wait(handle)
+        _compare(seen, pattern, f"on memory {which} that the device wrote")
+        seen.copy_from(pattern[::-1])
+        _compare(handle, pattern[::-1], f"on memory {which} that others wrote")
+    if not taken:
+        raise NothingToCheckError("it imports no memory")
 
 
 def _check_copies_on_device(factory: TensorHandleFactory, subject: Subject) -> None:
@@ -224,11 +298,9 @@ def _wait(handle: TensorHandle) -> None:
         event.wait()
 
 
-def _map(handle: TensorHandle) -> None:
-    try:
-        handle.map_for(MapAccess.READ)
-    finally:
-        handle.unmap()
+def _read_mapped(handle: TensorHandle) -> None:
+    with _mapped(handle, MapAccess.READ):
+        pass
 
 
 def _check_deadlines(factory: TensorHandleFactory, subject: Subject) -> None:
@@ -238,7 +310,7 @@ def _check_deadlines(factory: TensorHandleFactory, subject: Subject) -> None:
     ways: dict[str, Callable[[TensorHandle], object]] = {
         "written().wait()": _wait,
         "copy_to()": lambda handle: handle.copy_to(copied),
-        "map_for()": _map,
+        "map_for()": _read_mapped,
     }
     for name, wait in ways.items():
         busy.enqueue()
@@ -302,6 +374,8 @@ def _check_leaks(factory: TensorHandleFactory, subject: Subject) -> None:
 
 CHECKS: Final[Mapping[str, _Check]] = {
     "copies": _check_copies,
+    "maps": _check_maps,
+    "imports": _check_imports,
     "copies on the device": _check_copies_on_device,
     "no memory left": _check_full,
     "events": _check_events,

@@ -7,7 +7,7 @@
  *       -ldl -lpthread
  *
  * It shows armnn.device/2 (a tensor is a cl_mem and an offset) and armnn.stream/1 (a stream is an
- * in-order command queue), Backend API 1.3.
+ * in-order command queue), Backend API 1.3. A device that sees host memory, such as a CPU, imports it.
  */
 #define ARMNN_BACKEND_TARGET_MINOR 3
 #define _POSIX_C_SOURCE 200809L
@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 ARMNN_BACKEND_NOTE("{\"id\": \"AcmeOpenCl\", \"api\": \"1.3\"}");
@@ -35,6 +36,10 @@ enum {
   CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3, CL_COMPLETE = 0,
 };
 #define CL_MEM_READ_WRITE UINT64_C(1)
+#define CL_MEM_USE_HOST_PTR UINT64_C(8)
+#define CL_MAP_READ UINT64_C(1)
+#define CL_MAP_WRITE UINT64_C(2)
+#define CL_MAP_WRITE_INVALIDATE_REGION UINT64_C(4)
 #define CL_DEVICE_TYPE_ALL UINT64_C(0xFFFFFFFF)
 
 /* X(result, name, parameters) */
@@ -72,6 +77,11 @@ enum {
   X(int32_t, clEnqueueCopyBuffer,                                                                  \
     (cl_object, cl_object, cl_object, size_t, size_t, size_t, uint32_t, const cl_object *,         \
      cl_object *))                                                                                 \
+  X(void *, clEnqueueMapBuffer,                                                                    \
+    (cl_object, cl_object, uint32_t, uint64_t, size_t, size_t, uint32_t, const cl_object *,        \
+     cl_object *, int32_t *))                                                                      \
+  X(int32_t, clEnqueueUnmapMemObject,                                                              \
+    (cl_object, cl_object, void *, uint32_t, const cl_object *, cl_object *))                      \
   X(int32_t, clEnqueueMarkerWithWaitList, (cl_object, uint32_t, const cl_object *, cl_object *))   \
   X(int32_t, clEnqueueBarrierWithWaitList, (cl_object, uint32_t, const cl_object *, cl_object *))  \
   X(int32_t, clGetEventInfo, (cl_object, uint32_t, size_t, void *, size_t *))                      \
@@ -155,6 +165,8 @@ typedef struct { /* one per process, opened by its first use: programs are built
   char id[8], name[256], fingerprint[512];
   cl_object id_of_cl, context, program, queue; /* queue: of copies without a stream */
   uint64_t alignment, max_bytes, total_bytes;
+  int sees_host_memory;
+  armnn_stream *streams; /* those that there are */
 } device;
 typedef struct { /* what a node became */
   int32_t id, kind, inputs[MOST_INPUTS], output, function;
@@ -185,9 +197,12 @@ struct armnn_device_buffer {
   cl_object memory;
   uint64_t size;
   const armnn_host *host;
+  int is_host_memory; /* imported, with a host's pages */
+  void *pages;        /* of a descriptor, to be unmapped; or NULL */
 };
 struct armnn_stream {
   device *device;
+  armnn_stream *next;
   cl_object queue;
   cl_object last; /* the event of its last kernel, which alone tells that one failed; or NULL */
 };
@@ -232,6 +247,7 @@ static int stops(const armnn_host *host, uint64_t call_id) {
 
 static pthread_once_t found = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of opening devices */
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER; /* of the streams of devices */
 static const char *missing; /* why OpenCL cannot be used; NULL if it can */
 static uint32_t num_devices;
 static device all_devices[MOST_DEVICES];
@@ -305,6 +321,27 @@ static armnn_code devices(armnn_backend *backend, const armnn_device *const **li
 static device *selected(const armnn_device *wanted) {
   return &all_devices[wanted ? wanted->device_id : 0];
 }
+/* Whether kernels and the host see what the other one writes in host memory without a map. OpenCL
+ * promises that of no device; those that are CPUs do, if the memory is aligned as buffers are.
+ */
+static int sees_host_memory(const device *row) {
+  _Alignas(4096) static unsigned char shared[4096];
+  unsigned char one = 1, found = 0;
+  int32_t status = 0;
+  cl_object memory = clCreateBuffer(row->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                    sizeof shared - row->alignment, shared + row->alignment,
+                                    &status);
+  if (status) return 0;
+  shared[row->alignment] = 0;
+  status = clEnqueueWriteBuffer(row->queue, memory, 0, 0, 1, &one, 0, NULL, NULL);
+  if (!status) status = clFinish(row->queue);
+  const int is_written = shared[row->alignment] == one;
+  shared[row->alignment] = 2;
+  if (!status) status = clEnqueueReadBuffer(row->queue, memory, 0, 0, 1, &found, 0, NULL, NULL);
+  if (!status) status = clFinish(row->queue);
+  clReleaseMemObject(memory);
+  return !status && is_written && found == 2;
+}
 static armnn_code open_device(device *row, armnn_error *error) {
   const char *source = kernels, *what = "clCreateContext";
   int32_t status = 0;
@@ -313,6 +350,7 @@ static armnn_code open_device(device *row, armnn_error *error) {
   if (row->context && !row->queue) {
     what = "clCreateCommandQueue";
     row->queue = clCreateCommandQueue(row->context, row->id_of_cl, 0, &status);
+    if (row->queue && row->alignment < 4096) row->sees_host_memory = sees_host_memory(row);
   }
   if (row->queue && !row->program) {
     what = "clBuildProgram";
@@ -623,7 +661,7 @@ static armnn_code enqueue(armnn_stream *stream, armnn_context *context,
 }
 static armnn_code execute(armnn_context *context, const armnn_execute_args *args,
                           armnn_error *error) {
-  armnn_stream once = {context->program->device, context->queue, NULL};
+  armnn_stream once = {.device = context->program->device, .queue = context->queue};
   const armnn_code code = enqueue(&once, context, args, error);
   int32_t status = clFinish(context->queue), state = 0; /* also behind a failure: memory is lent */
   if (once.last) {
@@ -651,16 +689,25 @@ static armnn_code stream_create(armnn_backend *backend, const armnn_device *want
   if (code) return code;
   armnn_stream *stream = malloc(sizeof *stream);
   if (!stream) return no_memory(error);
-  *stream = (armnn_stream){on, clCreateCommandQueue(on->context, on->id_of_cl, 0, &status), NULL};
+  *stream = (armnn_stream){.device = on};
+  stream->queue = clCreateCommandQueue(on->context, on->id_of_cl, 0, &status);
   if (status) {
     free(stream);
     return checked(error, status, "clCreateCommandQueue");
   }
+  pthread_mutex_lock(&streams_lock);
+  stream->next = on->streams, on->streams = stream;
+  pthread_mutex_unlock(&streams_lock);
   *result = stream;
   return ARMNN_OK;
 }
 static void stream_destroy(armnn_stream *stream) {
   clFinish(stream->queue);
+  pthread_mutex_lock(&streams_lock);
+  armnn_stream **at = &stream->device->streams;
+  while (*at != stream) at = &(*at)->next;
+  *at = stream->next;
+  pthread_mutex_unlock(&streams_lock);
   if (stream->last) clReleaseEvent(stream->last);
   clReleaseCommandQueue(stream->queue);
   free(stream);
@@ -724,7 +771,8 @@ static armnn_code wrap(armnn_backend *backend, device *on, cl_object memory, uin
     clReleaseMemObject(memory);
     return no_memory(error);
   }
-  *buffer = (armnn_device_buffer){on, memory, size, backend->host};
+  *buffer = (armnn_device_buffer){
+      .device = on, .memory = memory, .size = size, .host = backend->host};
   *result = buffer;
   return ARMNN_OK;
 }
@@ -756,9 +804,52 @@ static armnn_code import_data(armnn_backend *backend, const armnn_device *wanted
   clRetainMemObject(data);
   return wrap(backend, on, data, size, result, error);
 }
+static armnn_code import_host(armnn_backend *backend, const armnn_device *wanted, void *host,
+                              uint64_t size, armnn_device_buffer **result, armnn_error *error) {
+  device *on = selected(wanted);
+  int32_t status = 0;
+  armnn_code code = open_device(on, error);
+  if (code) return code;
+  if (!on->sees_host_memory)
+    return fail(error, ARMNN_UNIMPLEMENTED, -1, "the device does not see host memory");
+  if ((uintptr_t)host % on->alignment)
+    return fail(error, ARMNN_UNIMPLEMENTED, -1, "the memory is not aligned as buffers are");
+  cl_object memory = clCreateBuffer(on->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size,
+                                    host, &status);
+  if (status) return checked(error, status, "clCreateBuffer");
+  code = wrap(backend, on, memory, size, result, error);
+  if (!code) (*result)->is_host_memory = 1;
+  return code;
+}
+static armnn_code import_fd(armnn_backend *backend, const armnn_device *wanted, int32_t fd,
+                            uint64_t offset, uint64_t size, armnn_device_buffer **result,
+                            armnn_error *error) {
+  armnn_code code = open_device(selected(wanted), error);
+  if (code) return code;
+  if (!selected(wanted)->sees_host_memory)
+    return fail(error, ARMNN_UNIMPLEMENTED, -1,
+                "the device does not see host memory, and AcmeOpenCl does not use "
+                "cl_khr_external_memory_dma_buf");
+  void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+  if (pages == MAP_FAILED)
+    return fail(error, ARMNN_INVALID_ARGUMENT, -1, "the descriptor cannot be mapped");
+  code = import_host(backend, wanted, pages, size, result, error);
+  if (code) munmap(pages, size);
+  else (*result)->pages = pages;
+  return code;
+}
 static void *data(armnn_device_buffer *buffer) { return buffer->memory; }
+/* OpenCL keeps its own memory while work on it is enqueued; that of others is waited for here. */
 static void buffer_destroy(armnn_device_buffer *buffer) {
+  if (buffer->is_host_memory) {
+    clFinish(buffer->device->queue);
+    pthread_mutex_lock(&streams_lock);
+    for (armnn_stream *each = buffer->device->streams; each; each = each->next)
+      clFinish(each->queue);
+    pthread_mutex_unlock(&streams_lock);
+  }
   clReleaseMemObject(buffer->memory);
+  if (buffer->pages) munmap(buffer->pages, buffer->size);
   free(buffer);
 }
 /* Waits for a queue and asks the host meanwhile whether that has become pointless. */
@@ -826,12 +917,43 @@ static armnn_code copy_between(armnn_device_buffer *from, uint64_t from_offset,
   return stream ? checked(error, clFlush(queue), "clFlush") : finish(to, queue, call_id, error);
 }
 
+static armnn_code map(armnn_device_buffer *buffer, uint64_t offset, uint64_t size, int32_t access,
+                      armnn_stream *stream, uint64_t call_id, void **address, armnn_error *error) {
+  cl_object queue = stream ? stream->queue : buffer->device->queue, event;
+  const uint64_t flags = access == ARMNN_MAP_READ      ? CL_MAP_READ
+                         : access == ARMNN_MAP_DISCARD ? CL_MAP_WRITE_INVALIDATE_REGION
+                                                       : CL_MAP_READ | CL_MAP_WRITE;
+  if (!is_within(buffer, offset, size))
+    return fail(error, ARMNN_INVALID_ARGUMENT, -1, "the range is not in the buffer");
+  const armnn_code code = finish(buffer, queue, call_id, error);
+  if (code) return code;
+  int32_t status = 0;
+  *address = clEnqueueMapBuffer(queue, buffer->memory, 0, flags, offset, size, 0, NULL, &event,
+                                &status);
+  if (!status) {
+    status = clWaitForEvents(1, &event);
+    clReleaseEvent(event);
+  }
+  return checked(error, status, "clEnqueueMapBuffer");
+}
+static armnn_code unmap(armnn_device_buffer *buffer, void *address, armnn_stream *stream,
+                        armnn_error *error) {
+  cl_object queue = stream ? stream->queue : buffer->device->queue, event;
+  int32_t status = clEnqueueUnmapMemObject(queue, buffer->memory, address, 0, NULL, &event);
+  if (!status) {
+    status = clWaitForEvents(1, &event); /* other queues may use the buffer next */
+    clReleaseEvent(event);
+  }
+  return checked(error, status, "clEnqueueUnmapMemObject");
+}
+
 /* ---- Tables. ------------------------------------------------------------------------------- */
 
 static const armnn_device_memory_2 memory = {
     .header = ARMNN_HEADER(ARMNN_DEVICE_MEMORY_2), .device_type = 4 /* kDLOpenCL */,
     .limits = limits, .allocate = allocate, .data = data, .copy_in = copy_in,
-    .copy_out = copy_out, .copy_between = copy_between, .import_data = import_data,
+    .copy_out = copy_out, .copy_between = copy_between, .import_host = import_host,
+    .import_data = import_data, .import_fd = import_fd, .map = map, .unmap = unmap,
     .buffer_destroy = buffer_destroy,
 };
 static const armnn_streams streams = {
