@@ -446,12 +446,8 @@ def test_no_driver_is_a_reason(monkeypatch: pytest.MonkeyPatch, no_devices: None
             "option 'FastMathEnabled' of a runtime, as it is one of a model",
         ),
         (
-            {"TuningLevel": 2},
-            "'TuningLevel' of a runtime, as work items are in groups of one size on",
-        ),
-        (
-            {"TuningFile": "x"},
-            "'TuningFile' of a runtime, as work items are in groups of one size on",
+            {"MLGOTuningFilePath": "x"},
+            "'MLGOTuningFilePath' of a runtime, as its rules are for the kernels of Arm's library",
         ),
     ],
 )

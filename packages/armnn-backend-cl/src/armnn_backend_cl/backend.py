@@ -39,7 +39,8 @@ class GpuAccBackend(Backend):
 
     Options of a runtime: ``Device``, an index, "gpu", "cpu", "accelerator" or a part of a name, the
     first GPU by default; ``KernelProfilingEnabled``, without which profiles have no kernels. Of a
-    model: ``FastMathEnabled``, ``SaveCachedNetwork`` and ``CachedNetworkFilePath``.
+    model: ``FastMathEnabled``, ``SaveCachedNetwork`` and ``CachedNetworkFilePath``. Of both:
+    ``TuningLevel``, 0 to 3, and ``TuningFile``, which keeps what was measured.
     """
 
     id: ClassVar[str] = "GpuAcc"
@@ -137,6 +138,11 @@ class GpuAccBackend(Backend):
                 launches = launches_of(layer, model.quantized_arithmetic)
             except Refused as reason:
                 raise BackendError(f"layer {layer.name!r} ({layer.type}): {reason}") from None
+        own = cast("GpuAccModel", model)
+        tuner = own.tuner or self._options.tuner
+        if tuner is not None:
+            infos = layer.input_infos, layer.output_infos
+            launches = tuner.tuned(self.device, launches, *infos, own)
         return LaunchingWorkload(self.device, launches, model, (layer.name, kind))
 
     def create_profiling_context(self, sink: ProfilingSink) -> DeviceTimes | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from armnn.backends import Substitution
 from armnn.types import DataType, QuantizedArithmetic
-from armnn_backend_cl.chains import FUNCTIONS, Chain, Places, chain_of
+from armnn_backend_cl.chains import FUNCTIONS, Chain, chain_of
 from armnn_backend_cl.launches import Argument, In, Launch, Weights
 from armnn_backend_cl.layers.convolution import (
     convolution2d,
@@ -83,7 +83,8 @@ def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitu
     if is_head:
         chain = chain_of(followers, places, head.output)
         alone = _HEADS[head.type](head, chain) if followers else launches_of(head, arithmetic)
-        launches = [_placed(each, chain, head, places) for each in alone]
+        given = [None if value is None else places.get(value) for value in head.inputs]
+        launches = [_placed(each, chain, given) for each in alone]
     else:
         launches = [launch_of(chain_of(part.layers, places), part.outputs[0].info)]
     replacement = part.replacement()
@@ -103,17 +104,18 @@ def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitu
     return Substitution(part, replacement)
 
 
-def _placed(launch: Launch, chain: Chain, head: Layer, places: Places) -> Launch:
+def _placed(launch: Launch, chain: Chain, given: Sequence[Argument | None]) -> Launch:
     """Return the launch of a layer with what a PreCompiled layer has for its inputs."""
-    own = []
+    own: list[Argument] = []
     for argument in launch.arguments[len(chain.arguments) :]:
-        if isinstance(argument, In):
-            value = head.inputs[argument.place]
-            assert value is not None
-            own.append(places[value])
-        else:
-            own.append(argument)
-    return replace(launch, arguments=(*chain.arguments, *own))
+        placed = given[argument.place] if isinstance(argument, In) else argument
+        assert placed is not None
+        own.append(placed)
+    tiling = launch.tiling
+    if tiling is not None:
+        make = tiling.retiled
+        tiling = replace(tiling, retiled=lambda tile: _placed(make(tile), chain, given))
+    return replace(launch, arguments=(*chain.arguments, *own), tiling=tiling)
 
 
 def _grown(head: Layer, order: Mapping[Layer, int]) -> list[Layer]:

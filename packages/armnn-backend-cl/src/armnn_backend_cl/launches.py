@@ -76,6 +76,40 @@ Argument: TypeAlias = "In | Out | Weights | Check | int | float | Sequence[int]"
 
 
 @dataclass(frozen=True, slots=True)
+class Tile:
+    """How work items share a product of matrices; see ``kernels/tile.cl``.
+
+    Attributes:
+        rows: Rows that a work item makes.
+        width: Columns that it makes.
+        side: Panels of so many columns that a group makes beside each other.
+        group: Work items of a group.
+    """
+
+    rows: int
+    width: int
+    side: int
+    group: int = GROUP
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """The tiles that a launch may have, all of which make the same bits.
+
+    Attributes:
+        tile: The one that it has.
+        panels: How many panels of its width there are.
+        most_columns: The widest tile.
+        retiled: Returns the launch with another tile.
+    """
+
+    tile: Tile
+    panels: int
+    most_columns: int
+    retiled: Callable[[Tile], Launch]
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A kernel with its arguments.
 
@@ -88,6 +122,7 @@ class Launch:
         groups: Whether these are groups of items.
         copies_over: Whether it only copies the first input into the first output: it is left out
             where both are the same memory.
+        tiling: Of a product of matrices its tile, and how it gets another one.
     """
 
     source: str
@@ -96,6 +131,12 @@ class Launch:
     items: int
     groups: bool = False
     copies_over: bool = False
+    tiling: Tiling | None = None
+
+    @property
+    def group(self) -> int:
+        """Work items of a group."""
+        return GROUP if self.tiling is None else self.tiling.tile.group
 
 
 class _Packed:
@@ -151,7 +192,6 @@ class LaunchingWorkload(Workload):
         assert isinstance(memory, Queue), "only constants have no queue"
         queue = memory
         enqueue = cl.enqueue_nd_range_kernel
-        local = (GROUP,)
         bound = []
         for launch in self._launches:
             if launch.copies_over and _is_same(read[0], made[0]):
@@ -162,7 +202,8 @@ class LaunchingWorkload(Workload):
             for place, value in enumerate(self._values(launch, read, made, queue)):
                 kernel.set_arg(place, value)
             groups = launch.items if launch.groups else -(-launch.items // GROUP)
-            bound.append((kernel, (groups * GROUP,), launch.kernel))
+            local = launch.group
+            bound.append((kernel, (groups * local,), (local,), launch.kernel))
 
         layer = self._layer
         held = (self, read, made)  # a kernel does not keep its buffers
@@ -171,7 +212,7 @@ class LaunchingWorkload(Workload):
             assert held
             commands, times = queue.commands, queue.times
             try:
-                for kernel, size, name in bound:
+                for kernel, size, local, name in bound:
                     begin = 0 if times is None else time.perf_counter_ns()
                     queue.last = enqueue(commands, kernel, size, local)
                     if times is not None:

@@ -10,9 +10,12 @@ from typing import Any, Final
 from armnn.backends import BlobStore, ModelContext, OptionValue
 from armnn.errors import InvalidArgumentError
 from armnn_backend_cl.cached_file import CachedFile
+from armnn_backend_cl.tuning import MOST_LEVEL, Tuner
 
 _DEVICE: Final = "Device"
 _KERNEL_PROFILING: Final = "KernelProfilingEnabled"
+_LEVEL: Final = "TuningLevel"
+_TUNING_FILE: Final = "TuningFile"
 _FAST_MATH: Final = "FastMathEnabled"
 _SAVE: Final = "SaveCachedNetwork"
 _FILE: Final = "CachedNetworkFilePath"
@@ -20,20 +23,28 @@ _FILE: Final = "CachedNetworkFilePath"
 _OF_RUNTIME: Final[dict[str, tuple[type, ...]]] = {
     _DEVICE: (int, str),
     _KERNEL_PROFILING: (bool,),
+    _LEVEL: (int,),
+    _TUNING_FILE: (str,),
 }
-_OF_MODEL: Final[dict[str, tuple[type, ...]]] = {_FAST_MATH: (bool,), _SAVE: (bool,), _FILE: (str,)}
+_OF_MODEL: Final[dict[str, tuple[type, ...]]] = {
+    _FAST_MATH: (bool,),
+    _SAVE: (bool,),
+    _FILE: (str,),
+    _LEVEL: (int,),
+    _TUNING_FILE: (str,),
+}
 _IN_WORDS: Final[dict[tuple[type, ...], str]] = {
     (int, str): "an index or a text",
     (bool,): "true or false",
+    (int,): "a whole number",
     (str,): "a path",
 }
 
 _NOT_HERE: Final = {
-    "TuningLevel": "work items are in groups of one size on every device, so that sums keep their "
-    "order: there is nothing to tune",
     "CachedFileDescriptor": "name the file: CachedNetworkFilePath",
+    "MLGOTuningFilePath": "its rules are for the kernels of Arm's library: TuningFile has those of "
+    "GpuAcc",
 }
-_NOT_HERE_EITHER: Final = {"TuningFile": "TuningLevel", "MLGOTuningFilePath": "TuningLevel"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +54,12 @@ class RuntimeOptions:
     Attributes:
         device: An index, "gpu", "cpu", "accelerator" or a part of a name; "" is the first one.
         has_kernel_times: Whether profiles of runs have the times of kernels.
+        tuner: What tunes products of matrices, None if nothing does.
     """
 
     device: int | str = ""
     has_kernel_times: bool = True
+    tuner: Tuner | None = None
 
 
 class GpuAccModel(ModelContext):
@@ -54,25 +67,23 @@ class GpuAccModel(ModelContext):
 
     Attributes:
         has_fast_math: Whether the driver's compiler may round otherwise than IEEE 754.
+        tuner: What tunes products of matrices, None if the runtime says that.
     """
 
     def __init__(self, options: Mapping[str, OptionValue]) -> None:
         """Check the options.
 
         Raises:
-            InvalidArgumentError: One is not known, of a wrong type, or misses another.
+            InvalidArgumentError: One is not known, of a wrong type, or misses another, or a file
+                cannot be used.
         """
         super().__init__(options)
         given = _checked(options, _OF_MODEL, "a model")
         self.has_fast_math = bool(given.get(_FAST_MATH, False))
-        path, is_saved = str(given.get(_FILE, "")), bool(given.get(_SAVE, False))
+        self.tuner = _tuner(given)
+        path, is_saved = _checked_path(given, _FILE), bool(given.get(_SAVE, False))
         if is_saved and not path:
             raise InvalidArgumentError(f"{_SAVE} of backend 'GpuAcc' needs {_FILE}: the file")
-        if "\0" in path:
-            raise InvalidArgumentError(
-                f"the option {_FILE} of backend 'GpuAcc' is {path!r}: expected a path, which has "
-                "no NUL character"
-            )
         self._file = CachedFile(path, is_saved=is_saved) if path else None
 
     @property
@@ -85,10 +96,30 @@ def runtime_options(options: Mapping[str, OptionValue]) -> RuntimeOptions:
     """Return the options of a runtime.
 
     Raises:
-        InvalidArgumentError: One is not known, or of a wrong type.
+        InvalidArgumentError: One is not known, or of a wrong type, or a file cannot be used.
     """
     given = _checked(options, _OF_RUNTIME, "a runtime")
-    return RuntimeOptions(given.get(_DEVICE, ""), given.get(_KERNEL_PROFILING, True))
+    return RuntimeOptions(given.get(_DEVICE, ""), given.get(_KERNEL_PROFILING, True), _tuner(given))
+
+
+def _tuner(given: Mapping[str, Any]) -> Tuner | None:
+    level, path = given.get(_LEVEL, 0), _checked_path(given, _TUNING_FILE)
+    if not 0 <= level <= MOST_LEVEL:
+        raise InvalidArgumentError(
+            f"the option {_LEVEL} of backend 'GpuAcc' is {level}: expected 0, which measures "
+            f"nothing, to {MOST_LEVEL}, the most thorough one"
+        )
+    return Tuner(level, path) if level or path else None
+
+
+def _checked_path(given: Mapping[str, Any], name: str) -> str:
+    path = str(given.get(name, ""))
+    if "\0" in path:
+        raise InvalidArgumentError(
+            f"the option {name} of backend 'GpuAcc' is {path!r}: expected a path, which has no NUL "
+            "character"
+        )
+    return path
 
 
 def _checked(
@@ -96,9 +127,9 @@ def _checked(
 ) -> dict[str, Any]:
     for name, value in options.items():
         if name not in known:
-            reason = _NOT_HERE.get(_NOT_HERE_EITHER.get(name, name), "")
+            reason = _NOT_HERE.get(name, "")
             others = {**_OF_RUNTIME, **_OF_MODEL}
-            if not reason and name in others:
+            if name in others:
                 reason = f"it is one of {'a model' if name in _OF_MODEL else 'a runtime'}"
             because = f", as {reason}" if reason else ""
             raise InvalidArgumentError(

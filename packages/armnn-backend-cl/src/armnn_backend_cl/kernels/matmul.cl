@@ -7,6 +7,8 @@
 #define GATHER(f) f(0)
 #elif WIDTH == 4
 #define GATHER(f) f(0), f(1), f(2), f(3)
+#elif WIDTH == 8
+#define GATHER(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)
 #else
 #define GATHER(f)                                                                      \
   f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), \

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Tiles of products of matrices: a work item makes WIDTH columns of four rows, so that a vector of
-// the right matrix is read once for four rows, and four elements of the left one once for WIDTH
+// Tiles of products of matrices: a work item makes WIDTH columns of ROWS rows, so that a vector of
+// the right matrix is read once for all these rows, and four elements of the left one once for WIDTH
 // columns. It keeps to registers, as what GPUs of phones call local memory is no faster than their
 // cache. The items of a group make a nearly square part of the result, so that they find each
 // other's rows and columns in the cache.
-// Each sum runs over the depth in its order, whatever WIDTH and the sizes are.
-// Generated before it: OPERANDS and CHAIN(v, i), what is done to each result, and the accessors of
+// Each sum runs over the depth in its order, whatever ROWS, WIDTH, GROUP and the sizes are.
+// Generated before it: ROWS, WIDTH, GROUP, OPERANDS and CHAIN(v, i), what is done to each result, and the accessors of
 // the tensors, also of vectors of WIDTH elements or four.
-
-#define ROWS 4
 
 // The first row, the panel of columns and the matrix of a work item. A group of items has `side`
 // panels beside each other.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -16,9 +16,8 @@ from armnn.layers.convolution import (
 )
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn_backend_cl.chains import NO_CHAIN, Chain
-from armnn_backend_cl.device import GROUP
 from armnn_backend_cl.elements import FLOATING, REALS, reals_of, vector_accessors
-from armnn_backend_cl.launches import Argument, In, Launch, Out, Weights
+from armnn_backend_cl.launches import Argument, In, Launch, Out, Tile, Tiling, Weights
 from armnn_backend_cl.layers.table import (
     constant,
     lowers,
@@ -40,10 +39,10 @@ _CHANNELS: Final = 8
 """Channels that a work item of ``depthwise.cl`` makes."""
 
 _ROWS: Final = 4
-"""Rows of a product, or places of a depthwise convolution, that a work item makes."""
+"""Rows of a product that is not tuned, or places of a depthwise convolution, of a work item."""
 
 _SIDE: Final = 8
-"""The most panels of columns that a group of work items makes."""
+"""The most panels of columns that a group of work items makes of a product that is not tuned."""
 
 
 @lowers("Convolution2d")
@@ -87,8 +86,8 @@ def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
     arguments: tuple[Argument, ...] = (
         *chain.arguments,
         In(0),
-        _packed(layer, "weights", "as they are", lambda array: array),
-        _bias(layer, "weights", out_shape[3]),
+        _constants(layer, "weights")("as they are", lambda array: array),
+        _biases(layer, "weights", out_shape[3])("bias", lambda array: array),
         Out(0),
         items,
         height,
@@ -122,8 +121,8 @@ def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
     arguments: tuple[Argument, ...] = (
         *chain.arguments,
         In(0),
-        _packed(layer, "weights", "taps first", lambda array: array.transpose(1, 2, 3, 0)),
-        _bias(layer, "weights", out_shape[3]),
+        _constants(layer, "weights")("taps first", lambda array: array.transpose(1, 2, 3, 0)),
+        _biases(layer, "weights", out_shape[3])("bias", lambda array: array),
         Out(0),
         math.prod(out_shape),
         groups,
@@ -154,14 +153,19 @@ def product(layer: Layer, name: str, chain: Chain, *, is_transposed: bool) -> La
     return _convolve(layer, name, rows, sizes, window, chain, is_transposed=is_transposed)
 
 
-def tiling(rows: int, panels: int) -> tuple[int, int]:
-    """Return how a product is made by groups of work items.
+def default_tile(width: int, panels: int) -> Tile:
+    """Return the tile of a product that is not tuned."""
+    return Tile(_ROWS, width, min(1 << max(panels - 1, 0).bit_length(), _SIDE))
 
-    Returns:
-        How many panels of columns a group makes, and how many groups there are.
-    """
-    side = min(1 << max(panels - 1, 0).bit_length(), _SIDE)
-    return side, -(-panels // side) * -(-rows // (_ROWS * (GROUP // side)))
+
+def count_of_groups(rows: int, panels: int, tile: Tile) -> int:
+    """Return how many groups of work items make a product."""
+    return -(-panels // tile.side) * -(-rows // (tile.rows * (tile.group // tile.side)))
+
+
+def macros_of(tile: Tile) -> dict[str, object]:
+    """Return the macros of a tile."""
+    return {"GROUP": tile.group, "ROWS": tile.rows, "WIDTH": tile.width}
 
 
 def _window(
@@ -194,40 +198,48 @@ def _convolve(
     """
     groups, out_channels = sizes[0], sizes[-1]
     channels, depth = out_channels // groups, sizes[3] // groups
-    wide = WIDTHS[channels <= WIDTHS[1]]
-    panels = -(-channels // wide)
-    side, tiles = tiling(places, panels)
-
-    def packed_weights(array: NDArray[Any]) -> NDArray[Any]:
-        """Return [groups, panels, taps * I, wide], zeros behind the last channel, and I zeros."""
-        rows = (array.T if is_transposed else array).reshape(groups, channels, -1)
-        packed = np.zeros(groups * panels * rows.shape[2] * wide + depth, np.float32)
-        shape = (groups, panels, rows.shape[2], wide)
-        by_channel = packed[: math.prod(shape)].reshape(shape).transpose(0, 1, 3, 2)
-        for panel in range(panels):
-            part = rows[:, panel * wide : (panel + 1) * wide]
-            by_channel[:, panel, : part.shape[1]] = part
-        return packed
-
-    def packed_bias(array: NDArray[Any]) -> NDArray[Any]:
-        packed = np.zeros((groups, panels * wide), np.float32)
-        packed[:, :channels] = array.reshape(groups, -1)
-        return packed
-
-    arguments: tuple[Argument, ...] = (
-        *chain.arguments,
-        In(0),
-        _packed(layer, name, ("panels", groups, is_transposed), packed_weights),
-        _bias(layer, name, out_channels, packed_bias, groups),
-        Out(0),
-        side,
-        places,
-        *sizes,
-        window,
-    )
+    weights, bias = _constants(layer, name), _biases(layer, name, out_channels)
     parts = (_accessors(layer), chain.text, "tile.cl", "convolve.cl")
-    source = program(*parts, GROUP=GROUP, WIDTH=wide)
-    return Launch(source, "convolve", arguments, groups * tiles, groups=True)
+
+    def launch(tile: Tile) -> Launch:
+        """Return the launch; it must not keep the layer, nor may this function."""
+        wide = tile.width
+        panels = -(-channels // wide)
+
+        def packed_weights(array: NDArray[Any]) -> NDArray[Any]:
+            """Return [groups, panels, taps * I, wide], padded by zeros, and I more zeros."""
+            rows = (array.T if is_transposed else array).reshape(groups, channels, -1)
+            packed = np.zeros(groups * panels * rows.shape[2] * wide + depth, np.float32)
+            shape = (groups, panels, rows.shape[2], wide)
+            by_channel = packed[: math.prod(shape)].reshape(shape).transpose(0, 1, 3, 2)
+            for panel in range(panels):
+                part = rows[:, panel * wide : (panel + 1) * wide]
+                by_channel[:, panel, : part.shape[1]] = part
+            return packed
+
+        def packed_bias(array: NDArray[Any]) -> NDArray[Any]:
+            packed = np.zeros((groups, panels * wide), np.float32)
+            packed[:, :channels] = array.reshape(groups, -1)
+            return packed
+
+        arguments: tuple[Argument, ...] = (
+            *chain.arguments,
+            In(0),
+            weights(("panels", groups, is_transposed, wide), packed_weights),
+            bias(("bias", groups, wide), packed_bias),
+            Out(0),
+            tile.side,
+            places,
+            *sizes,
+            window,
+        )
+        source = program(*parts, **macros_of(tile))
+        count = groups * count_of_groups(places, panels, tile)
+        tiling = Tiling(tile, panels, max(WIDTHS), launch)
+        return Launch(source, "convolve", arguments, count, groups=True, tiling=tiling)
+
+    wide = WIDTHS[channels <= WIDTHS[1]]
+    return launch(default_tile(wide, -(-channels // wide)))
 
 
 def _require_reals(layer: Layer) -> None:
@@ -253,30 +265,27 @@ def _constant(layer: Layer, name: str) -> NDArray[Any]:
     return values
 
 
-def _packed(
-    layer: Layer, name: str, order: Hashable, pack: Callable[[NDArray[Any]], NDArray[Any]]
-) -> Weights:
-    """Return a constant in the order of a kernel, as real numbers."""
+_Packer: TypeAlias = Callable[[Hashable, Callable[["NDArray[Any]"], "NDArray[Any]"]], Weights]
+"""Returns constants in an order, made by a function of real numbers."""
+
+
+def _constants(layer: Layer, name: str) -> _Packer:
+    """Return what brings a constant into the order of a kernel."""
     info = layer.input_infos[layer.spec.input_index(name)]
     assert info is not None
-    decode = reals_of(info)
-    return Weights((_constant(layer, name),), (order, info), lambda array: pack(decode(array)))
+    stored, decode = _constant(layer, name), reals_of(info)
+    return lambda order, pack: Weights((stored,), (order, info), lambda array: pack(decode(array)))
 
 
-def _bias(
-    layer: Layer,
-    name: str,
-    channels: int,
-    pack: Callable[[NDArray[Any]], NDArray[Any]] = lambda array: array,
-    groups: int = 1,
-) -> Weights:
-    """Return the bias as a kernel reads it; of a layer without one it is zeros.
+def _biases(layer: Layer, name: str, channels: int) -> _Packer:
+    """Return what brings the bias into the order of a kernel; of a layer without one it is zeros.
 
     The identity of the weights, the input ``name``, is the key of these zeros.
     """
-    order = ("bias", groups, channels)
     has_bias = any(slot.name == "bias" for slot in layer.spec.inputs)
     if has_bias and layer.input("bias") is not None:
-        return _packed(layer, "bias", order, pack)
-    weights = (_constant(layer, name),)
-    return Weights(weights, (*order, None), lambda _: pack(np.zeros(channels, np.float32)))
+        return _constants(layer, "bias")
+    stored = _constant(layer, name)
+    return lambda order, pack: Weights(
+        (stored,), (order, channels), lambda _: pack(np.zeros(channels, np.float32))
+    )

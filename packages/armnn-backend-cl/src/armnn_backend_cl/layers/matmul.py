@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, cast
 from armnn.layers.matmul import BatchMatMulDescriptor
 from armnn.types import DataLayout
 from armnn_backend_cl.chains import NO_CHAIN, Chain
-from armnn_backend_cl.device import GROUP
 from armnn_backend_cl.elements import FLOATING, vector_accessors
-from armnn_backend_cl.launches import Argument, In, Launch, Out, Refused
-from armnn_backend_cl.layers.convolution import WIDTHS, product, tiling
+from armnn_backend_cl.launches import Argument, In, Launch, Out, Refused, Tile, Tiling
+from armnn_backend_cl.layers.convolution import (
+    WIDTHS,
+    count_of_groups,
+    default_tile,
+    macros_of,
+    product,
+)
 from armnn_backend_cl.layers.table import lowers, program, require, shape_of
 from armnn_backend_cl.views import View, walked
 
@@ -44,32 +49,33 @@ def batch_mat_mul(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     rows, depth, columns = x.shape[-2], x.shape[-1], y.shape[-1]
     outer = [View(v.shape[:-2], v.strides[:-2]).broadcast(batches) for v in (x, y)]
     sizes, strides = walked(*outer)
-    wide = next(each for each in (*WIDTHS, 1) if each <= max(columns, 1))
-    side, tiles = tiling(rows, -(-columns // wide))
-    arguments: tuple[Argument, ...] = (
-        *chain.arguments,
-        In(0),
-        In(1),
-        Out(0),
-        side,
-        rows,
-        columns,
-        depth,
-        sizes,
-        *strides,
-        (*x.strides[-2:], *y.strides[-2:], 0, 0, 0, 0),
-    )
     first, second = layer.input_infos
     assert first is not None
     assert second is not None
-    source = program(
-        vector_accessors(layer.output_infos[0], x=first, y=second),
-        chain.text,
-        "tile.cl",
-        "matmul.cl",
-        GROUP=GROUP,
-        WIDTH=wide,
-        X_BY_COLUMNS=int(d.transpose_x),
-        Y_BY_COLUMNS=int(d.transpose_y),
-    )
-    return [Launch(source, "matmul", arguments, math.prod(batches) * tiles, groups=True)]
+    text = vector_accessors(layer.output_infos[0], x=first, y=second) + chain.text
+    steps = (*x.strides[-2:], *y.strides[-2:], 0, 0, 0, 0)
+    by_columns = {"X_BY_COLUMNS": int(d.transpose_x), "Y_BY_COLUMNS": int(d.transpose_y)}
+    widest = next(each for each in (*WIDTHS, 1) if each <= max(columns, 1))
+
+    def launch(tile: Tile) -> Launch:
+        """Return the launch; it must not keep the layer, nor may this function."""
+        panels = -(-columns // tile.width)
+        arguments: tuple[Argument, ...] = (
+            *chain.arguments,
+            In(0),
+            In(1),
+            Out(0),
+            tile.side,
+            rows,
+            columns,
+            depth,
+            sizes,
+            *strides,
+            steps,
+        )
+        source = program(text, "tile.cl", "matmul.cl", **macros_of(tile), **by_columns)
+        count = math.prod(batches) * count_of_groups(rows, panels, tile)
+        tiling = Tiling(tile, panels, widest, launch)
+        return Launch(source, "matmul", arguments, count, groups=True, tiling=tiling)
+
+    return [launch(default_tile(widest, -(-columns // widest)))]
