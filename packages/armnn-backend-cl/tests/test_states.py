@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import armnn
 from armnn import Network, TensorInfo
 from armnn.errors import ExecutionError
+from armnn_backend_cl.device import open_device
 from armnn_backend_cl.layers.table import LOWERINGS
 
 Array = NDArray[Any]
@@ -94,8 +95,12 @@ def test_ten_runs_move_ten_inputs_and_ten_outputs(moved: Counter[tuple[str, int]
     expected = by_hand()
     np.testing.assert_allclose(expected, by_hand("CpuRef"), rtol=1e-4, atol=1e-5)
     model = armnn.load_model(cell(), ONLY, states={"h_out": "h"})
-    for stream in (model, model.stream()):
+    of_device = f"opencl:{open_device().index}"
+    for number, stream in enumerate((model, model.stream())):
         stream.run({"x": xs()[0]})
+        # A run reads one tensor of a state and writes the other.
+        assert model.memory[of_device]["states"] == (number + 1) * 2 * (2 * WIDE * 4)
+        assert model.memory["armnn.host"]["states"] == 0
         stream.reset()
         moved.clear()
         found = [stream.run({"x": x})["y"] for x in xs()]
@@ -162,6 +167,14 @@ def test_a_cache_takes_new_rows_only(capacity: int | str, moved: Counter[tuple[s
     kept = stream.states()["past"]
     assert kept.shape == (2, 4, length, 16)
     np.testing.assert_array_equal(kept, expected[:, :, :length])
+    moved.clear()
+    stream.reset()  # the rows that there were are zeros again, as in a new stream
+    assert moved == {("up", length * 16 * 4): 2 * 4}
+    assert not stream.run({"x": np.zeros((2, 4, 1, 16), np.float32)})["y"].any()
+    moved.clear()
+    stream.set_states({"past": kept[:, :, :100]})
+    assert moved == {("up", 100 * 16 * 4): 2 * 4}
+    np.testing.assert_array_equal(stream.states()["past"], kept[:, :, :100])
     other = model.stream()
     other.set_states({"past": kept[:, :, :100]})
     assert other.length == 100

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ from armnn.backends import (
 )
 from armnn.backends.calling import call
 from armnn.backends.contract import RunControl, controlled
-from armnn.backends.memory import PlacedHandle
+from armnn.backends.memory import ForeignHandle, PlacedHandle
 from armnn.buffer import Buffer
 from armnn.errors import BackendError, ClosedError, InvalidArgumentError
 from armnn.optimizer.plan import Plan, PlannedLayer
@@ -76,7 +77,12 @@ class KeptHandle(TensorHandle):
     """
 
     def __init__(
-        self, factory: str, tensor: TensorHandle, owner: str, ordered: TensorHandle
+        self,
+        factory: str,
+        tensor: TensorHandle,
+        owner: str,
+        ordered: TensorHandle,
+        on_memory: Callable[[ForeignHandle], TensorHandle | None],
     ) -> None:
         """Keep a tensor.
 
@@ -85,11 +91,13 @@ class KeptHandle(TensorHandle):
             tensor: See the property.
             owner: See the attribute.
             ordered: The handle on it in the owner's queue.
+            on_memory: Returns such a handle on a part of its memory, None if there is none.
         """
         self.info = tensor.info
         self.factory = factory
         self.owner = owner
         self._handles: tuple[TensorHandle, TensorHandle] | None = (tensor, ordered)
+        self._on_memory = on_memory
 
     def close(self) -> None:
         """Give the memory back; what is in it is gone."""
@@ -146,6 +154,22 @@ class KeptHandle(TensorHandle):
     def copy_to(self, array: NDArray[Any]) -> None:
         """Copy the state into an array, after what was enqueued."""
         self._ordered.copy_to(array)
+
+    def parts(self, axis: int, count: int) -> list[TensorHandle]:
+        """Return the first rows along an axis as tensors, one for each index of the axes before.
+
+        There are none where the backend has no tensors at such places.
+        """
+        shape = (count, *self.shape[axis + 1 :])
+        info, buffer = self.info.with_shape(shape), self.as_buffer()
+        step = self.shape[axis] * math.prod(self.shape[axis + 1 :]) * self.dtype.itemsize
+        found: list[TensorHandle] = []
+        for index in range(math.prod(self.shape[:axis])):
+            part = self._on_memory(ForeignHandle(info, buffer.tensor(info, index * step)))
+            if part is None:
+                return []
+            found.append(part)
+        return found
 
     def written(self) -> Event | None:
         """Return the event of what its owner has to do with it."""

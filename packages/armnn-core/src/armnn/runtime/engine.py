@@ -7,10 +7,11 @@ code. Nothing here needs a graph but the layers that a backend runs without havi
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -347,15 +348,16 @@ class LoadedPlan:
         if made is None or made.factory != read.factory or _is_at_rest(read) or _is_at_rest(made):
             return []
         found: list[KeptHandle] = []
+        on_memory = partial(self._on_part, made, managers)
         for _ in range(count):
             tensor = self._created(read, None)
             if tensor.as_buffer() is None:
                 return []
-            kept = KeptHandle(read.factory, tensor, made.owner, tensor)
+            kept = KeptHandle(read.factory, tensor, made.owner, tensor, on_memory)
             reader, writer = (self._on(each, kept, managers) for each in (read, made))
             if isinstance(reader, str) or isinstance(writer, str):
                 return []
-            found.append(KeptHandle(read.factory, tensor, made.owner, writer))
+            found.append(KeptHandle(read.factory, tensor, made.owner, writer, on_memory))
         return found
 
     def imports(self, name: str, source: MemorySource) -> bool:
@@ -595,6 +597,14 @@ class LoadedPlan:
             tensor.owner, factory, method, tensor.info, handle, *beside, about=about
         )
         return made
+
+    def _on_part(
+        self, tensor: PlannedTensor, managers: Mapping[str, MemoryManager], part: ForeignHandle
+    ) -> TensorHandle | None:
+        """Return a handle on a part of a tensor's memory, None if its backend has none there."""
+        with contextlib.suppress(MemoryImportError):  # it begins between what the device aligns to
+            return self._imported(replace(tensor, info=part.info), part, managers)
+        return None
 
     def _on(
         self, tensor: PlannedTensor, given: TensorHandle, managers: Mapping[str, MemoryManager]
@@ -923,11 +933,13 @@ def _in_block(shared: _Shared, manager: MemoryManager | None) -> Handles:
     }
 
 
-def memory_of(plans: Iterable[LoadedPlan]) -> dict[str, dict[str, int]]:
+def memory_of(
+    plans: Iterable[LoadedPlan], states: Iterable[NDArray[Any] | KeptHandle]
+) -> dict[str, dict[str, int]]:
     """Return the bytes of plans by the kind of memory, the id of a tensor-handle factory.
 
     "working" is what one run with the largest plan takes, "constants" what layers read that are in
-    no program, each once.
+    no program, each once, "states" what is kept between runs.
     """
     working: dict[str, int] = {HOST_FACTORY_ID: 0}
     constants: dict[str, dict[int, int]] = {}
@@ -938,12 +950,17 @@ def memory_of(plans: Iterable[LoadedPlan]) -> dict[str, dict[str, int]]:
             if tensor.constant is not None:
                 data = tensor.constant
                 constants.setdefault(tensor.factory, {})[id(data)] = data.nbytes
+    kept: dict[str, int] = {}
+    for state in states:
+        kind = state.factory if isinstance(state, KeptHandle) else HOST_FACTORY_ID
+        kept[kind] = kept.get(kind, 0) + state.nbytes
     return {
         kind: {
             "working": working.get(kind, 0),
             "constants": sum(constants.get(kind, {}).values()),
+            "states": kept.get(kind, 0),
         }
-        for kind in (working | constants)
+        for kind in (working | constants | kept)
     }
 
 

@@ -397,11 +397,12 @@ class LoadedNetwork:
     def memory(self) -> dict[str, dict[str, int]]:
         """The bytes of tensors, by kind of memory: "armnn.host", and those of backends.
 
-        For each kind there are "working", the memory of one run with the largest plan, and
-        "constants", what layers read that are in no compiled program. Memory of compiled programs
-        is in the report, as their backends tell it.
+        For each kind there are "working", the memory of one run with the largest plan, "constants",
+        what layers read that are in no compiled program, and "states", what the streams that exist
+        keep between runs. Memory of compiled programs is in the report, as their backends tell it.
         """
-        return memory_of(self._plans.plans)
+        states = (state for memory in tuple(self.resources.states) for state in memory.tensors)
+        return memory_of(self._plans.plans, states)
 
     def run(
         self,

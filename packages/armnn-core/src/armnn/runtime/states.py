@@ -458,10 +458,22 @@ class StateMemory:
         if not isinstance(state, KeptHandle):
             state[part] = array
             return
-        content: NDArray[Any] = np.zeros(state.shape, state.dtype)
-        content[part] = array
         with acquired(self.managers or {}):
+            if rows is not None and self._write_rows(state, self._filling[name].axis, rows, array):
+                return
+            content: NDArray[Any] = np.zeros(state.shape, state.dtype)
+            content[part] = array
             state.copy_from(content)
+
+    @staticmethod
+    def _write_rows(state: KeptHandle, axis: int, rows: int, array: ArrayLike) -> bool:
+        """Write the first rows of a state along an axis; return whether its memory lets that."""
+        parts = state.parts(axis, rows)
+        shape = (*state.shape[:axis], rows, *state.shape[axis + 1 :])
+        content = np.broadcast_to(np.asarray(array, state.dtype), shape)
+        for part, index in zip(parts, np.ndindex(shape[:axis]), strict=False):
+            part.copy_from(content[index])
+        return bool(parts)
 
     @property
     def read(self) -> Mapping[str, State]:
@@ -483,6 +495,11 @@ class StateMemory:
     def filling(self) -> Mapping[str, Cache]:
         """The caches that fill up, by input."""
         return self._filling
+
+    @property
+    def tensors(self) -> Collection[State]:
+        """The memory of all states, each once."""
+        return {id(state): state for side in self.sides for state in side.values()}.values()
 
     def check_owner(self) -> None:
         """Check that this process made the arrays, which it shares with its workers.

@@ -346,7 +346,11 @@ def test_the_tensors_of_a_context_are_in_one_buffer(
     made = since(library, before)
     # x is read to the end, two sums live at a time; each is 400 bytes at a multiple of 128.
     assert (made.buffers, made.allocated) == (1, 3 * 512)
-    assert loaded.memory["AcmeDevice.device"] == {"working": 3 * 512, "constants": 0}
+    assert loaded.memory["AcmeDevice.device"] == {
+        "working": 3 * 512,
+        "constants": 0,
+        "states": 0,
+    }
     before = counts(library)
     for _ in range(3):
         loaded.run({"x": given})
