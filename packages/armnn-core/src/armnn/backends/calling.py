@@ -462,6 +462,10 @@ RETURNS: Final[Mapping[str, Returns]] = {
     ),
     "create_workload": _WORKLOAD,
     "default_allocator": _instance("an Allocator", Allocator),
+    "deserialize": Returns(
+        "what a PreCompiled layer holds: any object but None",
+        lambda answer, _: shown(answer) if answer is None else None,
+    ),
     "extension": Returns(
         f"None, or {', '.join(f'{kind.__name__} for {name!r}' for name, kind in KINDS.items())}",
         _extension,
@@ -482,6 +486,7 @@ RETURNS: Final[Mapping[str, Returns]] = {
     "query": Returns("one Support per layer of the view, in order", _answers),
     "score": Returns("a whole number", _whole_number),
     "scratch_bytes": Returns("a whole number of at least 0", _size),
+    "serialize": _instance("bytes or None", bytes, type(None)),
     "submit": _instance("a Task", Task),
     "supports": _SUPPORT,
     "written": _instance("an Event or None", Event, type(None)),

@@ -39,6 +39,7 @@ from armnn.errors import (
     DeadlineExceededError,
     ExecutionError,
     GraphError,
+    IncompatibleBlobError,
     InvalidArgumentError,
     UnknownNameError,
 )
@@ -776,6 +777,39 @@ class Backend(ABC):
         The user may name another one.
         """
         return HostAllocator()
+
+    def serialize(self, compiled: object, model: ModelContext) -> bytes | None:
+        """Return the bytes of which :meth:`deserialize` makes a compiled part again.
+
+        The host keeps them with the prepared network, in the user's ``cache_dir`` or in a file that
+        may go to another machine. By default a part cannot be kept, nor then its network. A backend
+        that declares Backend API 1.3 is asked.
+
+        Args:
+            compiled: What a PreCompiled layer of this backend holds, of no :class:`Program`.
+            model: The network's context.
+
+        Returns:
+            The bytes, with all that they depend on: device, driver, format and the backend's own
+            version. None if this part cannot be kept.
+        """
+        return None
+
+    def deserialize(self, blob: bytes, model: ModelContext) -> object:
+        """Return a compiled part, made of the bytes of :meth:`serialize`.
+
+        Since Backend API 1.3.
+
+        Args:
+            blob: The bytes. They are whole, but may come from another machine, another version of
+                the backend, or someone else's file: nothing in them may be run unchecked.
+            model: The network's context.
+
+        Raises:
+            IncompatibleBlobError: It cannot be used here; a network from ``cache_dir`` is prepared
+                anew, one from a file is refused with this reason.
+        """
+        raise IncompatibleBlobError(f"backend {self.id!r} restores no compiled parts")
 
     @property
     def cache_file_count(self) -> int:

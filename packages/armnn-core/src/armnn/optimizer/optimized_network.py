@@ -48,6 +48,7 @@ class PlanStore(Protocol):
         values: Mapping[str, NDArray[Any]],
         plan: Plan,
         facts: NetworkFacts,
+        participants: Participants,
         /,
     ) -> None:
         """Store the plan for input shapes, if possible."""
@@ -252,7 +253,7 @@ class OptimizedNetwork:
             return found
         plan = self.preparation.specialize(shapes, values)
         if not plan.is_derived:  # that takes milliseconds again; a file has all weights
-            self.store.keep(shapes, values, plan, self.facts)
+            self.store.keep(shapes, values, plan, self.facts, self.participants)
         return plan
 
     specialise = specialize  # its name up to core 1.2

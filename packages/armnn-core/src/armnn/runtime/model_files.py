@@ -89,7 +89,7 @@ def write_artifact(
     for sizes in sets:
         plan = made.specialize_alone(sizes)
         try:
-            header, own = file_of(made.facts, plan, programs)
+            header, own = file_of(made.facts, plan, participants, programs)
         except UnstorableError as error:
             message = f"{made.title} cannot be compiled to a file: {error}"
             raise InvalidArgumentError(message) from error

@@ -249,6 +249,7 @@ class ModelStore:
         values: Mapping[str, NDArray[Any]],
         plan: Plan,
         facts: NetworkFacts,
+        participants: Participants,
     ) -> None:
         """Store the prepared network for input shapes, if possible."""
         start = time.perf_counter_ns()
@@ -258,7 +259,7 @@ class ModelStore:
         try:
             header = {"facts": encoded_facts(facts)}
             header["files"] = self.files_of(plan.network.external_files)
-            more, blocks = file_of(facts, plan, self._programs)
+            more, blocks = file_of(facts, plan, participants, self._programs)
             header |= more
         except (UnstorableError, StaleEntryError) as error:
             outcome = f"prepared, not stored: {error}"
@@ -294,7 +295,7 @@ class ModelStore:
 
 
 def file_of(
-    facts: NetworkFacts, plan: Plan, programs: ModelPrograms
+    facts: NetworkFacts, plan: Plan, participants: Participants, programs: ModelPrograms
 ) -> tuple[dict[str, Any], list[Block]]:
     """Return a plan as a file's header and blocks.
 
@@ -304,7 +305,7 @@ def file_of(
     """
     from armnn.storage.prepared import encoded  # late: a prepared load does without
 
-    network, arrays = encoded(plan)
+    network, arrays = encoded(plan, participants, programs)
     rows, blocks = programs.encoded()
     constants: list[Block] = [[_bytes_of(array)] for array in arrays]
     header = {"facts": encoded_facts(facts), "network": network, "constants": len(arrays)}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from armnn.backends.cache import Program, StaleEntryError
+from armnn.backends.cache import Program, ProgramCache, StaleEntryError
 from armnn.backends.encoding import UnstorableError, decoded_layer, encoded_layer
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Value
@@ -21,14 +21,21 @@ from armnn.graph.network import Network
 from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.plan import CARRIERS, Observation, Plan, plan_of
-from armnn.storage.programs import program_of, stored_in_place
+from armnn.storage.programs import compiled_of, keep_compiled, program_of, stored_in_place
 from armnn.storage.reports import check_report, decoded_report
 
 _NOTHING: Final[Mapping[str, Program]] = MappingProxyType({})
 
 
-def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def encoded(
+    plan: Plan, participants: Participants, programs: ProgramCache
+) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Return a plan with its graph as JSON and numbered arrays.
+
+    Args:
+        plan: The plan.
+        participants: Its backends.
+        programs: Keeps what they compiled.
 
     Raises:
         UnstorableError: It waits for data, or holds something else than programs that are stored.
@@ -50,7 +57,7 @@ def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     for layer in network.topological_order():
         if layer.type in CARRIERS and layer.inputs[0] is not None:
             numbers[layer.output] = numbers[layer.inputs[0]]  # copies are made where it is read
-    layers = [_encoded_layer(layer, numbers, arrays) for layer in order]
+    layers = [_encoded_layer(layer, numbers, arrays, participants, programs) for layer in order]
     rows = [row.as_dict() for row in plan.report]
     parts = [part.as_dict() for part in plan.report.parts]
     made: dict[str, Any] = {
@@ -65,7 +72,11 @@ def encoded(plan: Plan) -> tuple[dict[str, Any], list[NDArray[Any]]]:
 
 
 def _encoded_layer(
-    layer: Layer, numbers: dict[Value, list[int]], arrays: list[NDArray[Any]]
+    layer: Layer,
+    numbers: dict[Value, list[int]],
+    arrays: list[NDArray[Any]],
+    participants: Participants,
+    programs: ProgramCache,
 ) -> dict[str, Any]:
     stored = encoded_layer(layer, numbers, arrays)
     if isinstance(layer.compiled, Observation):
@@ -76,12 +87,15 @@ def _encoded_layer(
             "with load_model() in the program that registers it"
         )
     elif layer.compiled is not None:
-        key = layer.compiled.cache_key if isinstance(layer.compiled, Program) else ()
+        if isinstance(layer.compiled, Program):
+            kind, key = "program", layer.compiled.cache_key
+        else:
+            kind, key = "compiled", keep_compiled(layer, participants, programs)
         if not key:
             raise UnstorableError(
                 f"{layer.backend}'s program of {layer.name!r} cannot be serialized"
             )
-        stored["program"] = key
+        stored[kind] = key
     return stored
 
 
@@ -125,6 +139,8 @@ def _decoded(
         layers.append(decoded_layer(row, network, layers, blocks))
         if "observed" in row:
             layers[-1].compiled = Observation(*row["observed"])
+        if "compiled" in row:
+            layers[-1].compiled = compiled_of(row, participants)
         if "program" in row:
             layers[-1].compiled = programs.get(row["name"]) or program_of(row, participants)
     preferences = {c.id: c.handle_factory_preferences for c in participants.all}

@@ -7,10 +7,11 @@ files of their own. A network of programs alone is decoded without its graph.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.cache import (
     Block,
@@ -20,18 +21,18 @@ from armnn.backends.cache import (
     ProgramCache,
     StaleEntryError,
 )
-from armnn.backends.calling import call
-from armnn.backends.contract import CachingBackend
-from armnn.backends.encoding import decoded_info
+from armnn.backends.calling import call, explained
+from armnn.backends.contract import Backend, CachingBackend
+from armnn.backends.encoding import UnstorableError, decoded_info
 from armnn.backends.memory import HOST_FACTORY_ID
-from armnn.errors import ArmnnError
+from armnn.errors import ArmnnError, IncompatibleBlobError
 from armnn.optimizer.participants import Candidate
 from armnn.optimizer.plan import Plan, PlannedLayer, PlannedTensor
 from armnn.storage.folder import FileBlock
 from armnn.storage.reports import check_report, decoded_report
 
 if TYPE_CHECKING:
-    from armnn.graph import Network
+    from armnn.graph import Layer, Network
     from armnn.optimizer import Participants
 
 
@@ -207,6 +208,60 @@ def program_of(row: Mapping[str, Any], participants: Participants) -> Program:
     except StaleEntryError as error:
         raise StaleEntryError(f"of its program {row['name']!r}, {error}") from error
     return found
+
+
+def keep_compiled(
+    layer: Layer, participants: Participants, programs: ProgramCache
+) -> Sequence[str]:
+    """Keep what a PreCompiled layer holds that is no program; return its key.
+
+    The key is empty if the backend cannot serialize it.
+
+    Raises:
+        UnstorableError: The backend failed.
+    """
+    (candidate,) = [each for each in participants.all if each.id == layer.backend]
+    backend = candidate.backend
+    version = backend.api_version.major, backend.api_version.minor
+    if version < _SERIALIZE_SINCE or type(backend).serialize is Backend.serialize:
+        return ()
+    given = layer.compiled, candidate.model
+    try:
+        blob: bytes | None = call(candidate.id, backend, "serialize", *given, about=layer)
+    except ArmnnError as error:
+        raise UnstorableError(explained(error)) from error
+    if blob is None:
+        return ()
+    key = "compiled", candidate.id, hashlib.sha256(blob).hexdigest()
+    programs.write({}, [[blob]], *key)
+    return key
+
+
+def compiled_of(row: Mapping[str, Any], participants: Participants) -> object:
+    """Return what a stored PreCompiled layer held; see :func:`keep_compiled`.
+
+    Raises:
+        StaleEntryError: It is not there, or the backend cannot use it here.
+        ValueError: Its backend does not take part.
+    """
+    candidate = _candidate_of(row, participants)
+    cache, key = candidate.model.cache, row["compiled"]
+    entry = None if cache is None else cache.read(*key)
+    if entry is None:
+        raise StaleEntryError(f"its part {row['name']!r} is not there any more")
+    (block,) = entry[1]
+    blob = bytes(block)
+    if hashlib.sha256(blob).hexdigest() != key[-1]:
+        raise StaleEntryError(f"its part {row['name']!r} is damaged")
+    given = blob, candidate.model
+    try:
+        return call(candidate.id, candidate.backend, "deserialize", *given, about=row["name"])
+    except IncompatibleBlobError as error:
+        raise StaleEntryError(f"of its part {row['name']!r}, {explained(error)}") from error
+
+
+_SERIALIZE_SINCE: Final = (1, 3)
+"""Backend API from which on a backend in Python is asked for the bytes of its compiled parts."""
 
 
 def _candidate_of(row: Mapping[str, Any], participants: Participants) -> Candidate:
