@@ -16,7 +16,10 @@ LAYERS = (
     "TransposeConvolution2d", "Transpose", "Where",
 )  # fmt: skip
 
-OTHER_TYPES = ("Addition-Signed32", "Convolution2d-QAsymmS8", "Gather-Boolean", "Softmax-Float16")
+OTHER_TYPES = (
+    "Addition-Signed32", "BatchMatMul-QAsymmS8", "Convolution2d-QAsymmS8", "Gather-Boolean",
+    "Softmax-Float16", "TransposeConvolution2d-QAsymmU8",
+)  # fmt: skip
 """Cells of the kit beside Float32, one for each way in which kernels read elements."""
 
 

@@ -39,7 +39,9 @@ inline long narrowly_rounded(const long number, const int factor, const int expo
 #else
 #define STORE_SUM(i, sum, channel) STORE_STEPS(i, ROUNDED(sum, (channel)[1], (channel)[2]))
 #endif
+#endif
 
+#ifdef WEIGHTS
 // A work item makes eight channels of a place.
 __kernel void convolve_steps(INPUT(X, x), INPUT(WEIGHTS, weights), INPUT(int, channels), OUTPUT(Y, y),
                        const int items, const int groups, const int height, const int width,
@@ -97,6 +99,58 @@ __kernel void depthwise_steps(INPUT(X, x), INPUT(WEIGHTS, weights), INPUT(int, c
   }
   const __global int *channel = AT(channels) + o * 3;
   STORE_SUM(item, sum + channel[0], channel);
+}
+
+// Each result gathers the elements whose kernels reach it; weights: [rows, columns, I, O].
+__kernel void transpose_convolve_steps(INPUT(X, x), INPUT(WEIGHTS, weights), INPUT(int, channels),
+                        OUTPUT(Y, y), const int items, const int groups, const int height,
+                        const int width, const int in_channels, const int out_height,
+                        const int out_width, const int out_channels,
+                        const int8 window) {  // as above
+  const int item = get_global_id(0);
+  if (item >= items)
+    return;
+  const int o = item % out_channels, at = item / out_channels;
+  const int column = at % out_width, row = at / out_width % out_height;
+  const int depth = in_channels / groups, zero = (int)x_steps.y;
+  const __global X *image = AT(x) + at / out_width / out_height * height * width * in_channels +
+                            o / (out_channels / groups) * depth;
+
+  SUM sum = 0;
+  for (int tap = 0; tap < window.s0 * window.s1; ++tap) {
+    const int down = row + window.s6 - tap / window.s1, right = column + window.s7 - tap % window.s1;
+    if (down < 0 || down % window.s2 != 0 || down / window.s2 >= height || right < 0 ||
+        right % window.s3 != 0 || right / window.s3 >= width)
+      continue;
+    const __global X *source = image + (down / window.s2 * width + right / window.s3) * in_channels;
+    const __global WEIGHTS *w = AT(weights) + tap * depth * out_channels + o;
+    for (int c = 0; c < depth; ++c)
+      sum += ((SUM)source[c] - zero) * w[c * out_channels];
+  }
+  const __global int *channel = AT(channels) + o * 3;
+  STORE_SUM(item, sum + channel[0], channel);
+}
+#elif defined(SUM)
+// A work item makes an element of a product of computed matrices. by: factor and exponent.
+__kernel void matmul_steps(INPUT(X, x), INPUT(OTHER, other), OUTPUT(Y, y), const int items,
+                           const int rows, const int columns, const int depth,
+                           const int8 batch_sizes, const int8 x_batches, const int8 other_batches,
+                           const int8 steps,  // of rows and columns of x and of other
+                           const int8 by) {
+  const int item = get_global_id(0);
+  if (item >= items)
+    return;
+  const int column = item % columns, row = item / columns % rows, batch = item / columns / rows;
+  const __global X *left = AT(x) + place(batch, batch_sizes, x_batches) + row * steps.s0;
+  const __global OTHER *right =
+      AT(other) + place(batch, batch_sizes, other_batches) + column * steps.s3;
+  const int zero = (int)x_steps.y, other_zero = (int)other_steps.y;
+
+  SUM sum = 0;
+  for (int k = 0; k < depth; ++k)
+    sum += ((SUM)left[k * steps.s1] - zero) * ((SUM)right[k * steps.s2] - other_zero);
+  const int channel[] = {0, by.s0, by.s1};
+  STORE_SUM(item, sum, channel);
 }
 #elif defined(OTHER)
 // by: factors and exponents of x, of other and of their sum, the shift of both, and 1 or -1 for

@@ -55,7 +55,7 @@ def convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     batch, height, width, channels = shape_of(layer.input_infos[0])
     _, out_height, out_width, out_channels = shape_of(layer.output_infos[0])
     groups = channels // max(weights.shape[3], 1) or 1
-    window = _window(d, weights)
+    window = window_of(d, weights)
     sizes = (groups, height, width, channels, out_height, out_width, out_channels)
     places = batch * out_height * out_width
     return [_convolve(layer, "weights", places, sizes, window, chain)]
@@ -78,7 +78,7 @@ def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
     weights = _constant(layer, "weights")
     _, height, width, channels = shape_of(layer.input_infos[0])
     out_shape = shape_of(layer.output_infos[0])
-    window = _window(d, weights)
+    window = window_of(d, weights)
     batch, out_height, out_width, out_channels = out_shape
     multiplier = out_channels // max(channels, 1)
     wide = _CHANNELS if multiplier == 1 and channels >= _CHANNELS else 1
@@ -110,13 +110,7 @@ def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
     weights = _constant(layer, "weights")
     _, height, width, channels = shape_of(layer.input_infos[0])
     out_shape = shape_of(layer.output_infos[0])
-    window = (
-        *weights.shape[1:3],
-        *(max(stride, 1) for stride in d.strides),
-        1,
-        1,
-        *(before for before, _ in d.padding),
-    )
+    window = transposed_window(d, weights)
     groups = channels // max(weights.shape[3], 1) or 1
     arguments: tuple[Argument, ...] = (
         *chain.arguments,
@@ -134,6 +128,14 @@ def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
     )
     source = program(_accessors(layer), chain.text, "transpose_convolve.cl", WIDTH=1)
     return [Launch(source, "transpose_convolve", arguments, math.prod(out_shape))]
+
+
+def transposed_window(
+    d: TransposeConvolution2dDescriptor, weights: NDArray[Any]
+) -> tuple[int, ...]:
+    """Return rows, columns, strides, 1, 1 and padding before, as kernels take them."""
+    strides = (max(stride, 1) for stride in d.strides)
+    return (*weights.shape[1:3], *strides, 1, 1, *(before for before, _ in d.padding))
 
 
 def product(layer: Layer, name: str, chain: Chain, *, is_transposed: bool) -> Launch:
@@ -168,7 +170,7 @@ def macros_of(tile: Tile) -> dict[str, object]:
     return {"GROUP": tile.group, "ROWS": tile.rows, "WIDTH": tile.width}
 
 
-def _window(
+def window_of(
     d: Convolution2dDescriptor | DepthwiseConvolution2dDescriptor, weights: NDArray[Any]
 ) -> tuple[int, ...]:
     """Return rows, columns, strides, dilations and padding before, as kernels take them."""

@@ -31,24 +31,12 @@ def batch_mat_mul(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     """Multiply the matrices in the last two axes; a constant right one is packed as weights."""
     d = cast("BatchMatMulDescriptor", layer.descriptor)
     require(layer, *FLOATING)
-    for name in ("adjoint_x", "adjoint_y"):
-        if getattr(d, name):
-            raise Refused(f"{name} is True, expected False")
-    for name in ("data_layout_x", "data_layout_y"):
-        if getattr(d, name) not in (DataLayout.NCHW, DataLayout.NCDHW):
-            raise Refused(f"{name} is {getattr(d, name).arm_name}, expected matrices in the end")
+    x, y, *walk = matrices_of(layer)
     weights = layer.constant("other")
     if weights is not None and weights.ndim == 2 and not d.transpose_x:
         return [product(layer, "other", chain, is_transposed=not d.transpose_y)]
-    x, y = (View.of(shape_of(info)) for info in layer.input_infos)
-    batches = shape_of(layer.output_infos[0])[:-2]
-    if d.transpose_x:
-        x = x.transposed([*range(len(x.shape) - 2), len(x.shape) - 1, len(x.shape) - 2])
-    if d.transpose_y:
-        y = y.transposed([*range(len(y.shape) - 2), len(y.shape) - 1, len(y.shape) - 2])
     rows, depth, columns = x.shape[-2], x.shape[-1], y.shape[-1]
-    outer = [View(v.shape[:-2], v.strides[:-2]).broadcast(batches) for v in (x, y)]
-    sizes, strides = walked(*outer)
+    batches = shape_of(layer.output_infos[0])[:-2]
     first, second = layer.input_infos
     assert first is not None
     assert second is not None
@@ -69,8 +57,7 @@ def batch_mat_mul(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
             rows,
             columns,
             depth,
-            sizes,
-            *strides,
+            *walk,
             steps,
         )
         source = program(text, "tile.cl", "matmul.cl", **macros_of(tile), **by_columns)
@@ -79,3 +66,31 @@ def batch_mat_mul(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
         return Launch(source, "matmul", arguments, count, groups=True, tiling=tiling)
 
     return [launch(default_tile(widest, -(-columns // widest)))]
+
+
+def matrices_of(layer: Layer) -> tuple[View, View, Sequence[int], Sequence[int], Sequence[int]]:
+    """Return where the matrices of a product are.
+
+    Returns:
+        Both inputs, transposed as the layer says; sizes of a walk over the matrices of the result,
+        and its strides in either input.
+
+    Raises:
+        Refused: They are not in the last two axes, or adjoint.
+    """
+    d = cast("BatchMatMulDescriptor", layer.descriptor)
+    for name in ("adjoint_x", "adjoint_y"):
+        if getattr(d, name):
+            raise Refused(f"{name} is True, expected False")
+    for name in ("data_layout_x", "data_layout_y"):
+        if getattr(d, name) not in (DataLayout.NCHW, DataLayout.NCDHW):
+            raise Refused(f"{name} is {getattr(d, name).arm_name}, expected matrices in the end")
+    x, y = (View.of(shape_of(info)) for info in layer.input_infos)
+    batches = shape_of(layer.output_infos[0])[:-2]
+    if d.transpose_x:
+        x = x.transposed([*range(len(x.shape) - 2), len(x.shape) - 1, len(x.shape) - 2])
+    if d.transpose_y:
+        y = y.transposed([*range(len(y.shape) - 2), len(y.shape) - 1, len(y.shape) - 2])
+    outer = [View(v.shape[:-2], v.strides[:-2]).broadcast(batches) for v in (x, y)]
+    sizes, (of_x, of_y) = walked(*outer)
+    return x, y, sizes, of_x, of_y

@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from armnn.layers.convolution import Convolution2dDescriptor, DepthwiseConvolution2dDescriptor
+from armnn.layers.convolution import (
+    Convolution2dDescriptor,
+    DepthwiseConvolution2dDescriptor,
+    TransposeConvolution2dDescriptor,
+)
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor
@@ -23,6 +27,8 @@ from armnn.quantization import quantization_arrays
 from armnn.types import BinaryOperation, DataType, PaddingMethod, PoolingAlgorithm
 from armnn_backend_cl.elements import Elements, accessors, elements_of
 from armnn_backend_cl.launches import Argument, In, Launch, Out, Weights
+from armnn_backend_cl.layers.convolution import transposed_window, window_of
+from armnn_backend_cl.layers.matmul import matrices_of
 from armnn_backend_cl.layers.pooling import pooled
 from armnn_backend_cl.layers.table import constant, lowers_steps, program, require_nhwc, shape_of
 from armnn_backend_cl.views import View, outer_and_inner, walked
@@ -57,7 +63,9 @@ def convolution2d(layer: Layer, is_integer: bool) -> Sequence[Launch] | None:
     groups = channels // max(weights.shape[3], 1) or 1
     sizes = (groups, height, width, channels, *out_shape[1:])
     rounding = "twice_rounded"
-    return _convolved(layer, is_integer, sizes, _window(d, weights), rounding, is_transposed=False)
+    return _convolved(
+        layer, is_integer, sizes, window_of(d, weights), rounding, is_transposed=False
+    )
 
 
 @lowers_steps("FullyConnected")
@@ -103,10 +111,74 @@ def depthwise_convolution2d(layer: Layer, is_integer: bool) -> Sequence[Launch] 
         width,
         channels,
         *out_shape[1:],
-        _window(d, weights),
+        window_of(d, weights),
     )
     source = _source_of_sums(layer, is_integer, "twice_rounded")
     return [Launch(source, "depthwise_steps", arguments, items)]
+
+
+@lowers_steps("TransposeConvolution2d")
+def transpose_convolution2d(layer: Layer, is_integer: bool) -> Sequence[Launch] | None:
+    """Return the launch of a transposed convolution."""
+    d = cast("TransposeConvolution2dDescriptor", layer.descriptor)
+    if not _has_whole_sums(layer):
+        return None
+    require_nhwc(d.data_layout)
+    weights = constant(layer, "weights")
+    assert weights is not None
+    info = cast("TensorInfo", layer.input_infos[1])
+    _, height, width, channels = shape_of(layer.input_infos[0])
+    out_shape = shape_of(layer.output_infos[0])
+    groups = channels // max(weights.shape[3], 1) or 1
+
+    def packed(array: NDArray[Any]) -> NDArray[Any]:
+        return _without_zeros(array, info).transpose(1, 2, 3, 0)
+
+    arguments: tuple[Argument, ...] = (
+        In(0),
+        Weights((weights,), ("steps, taps first", info), packed),
+        _channels(layer, is_integer, out_shape[3]),
+        Out(0),
+        math.prod(out_shape),
+        groups,
+        height,
+        width,
+        channels,
+        *out_shape[1:],
+        transposed_window(d, weights),
+    )
+    source = _source_of_sums(layer, is_integer, "twice_rounded")
+    return [Launch(source, "transpose_convolve_steps", arguments, math.prod(out_shape))]
+
+
+@lowers_steps("BatchMatMul")
+def batch_mat_mul(layer: Layer, is_integer: bool) -> Sequence[Launch] | None:
+    """Multiply the matrices in the last two axes."""
+    x, other = cast("list[TensorInfo]", layer.input_infos)
+    y = layer.output_infos[0]
+    if not all(map(_is_plain, (x, other, y))):
+        return None
+    left, right, *batches = matrices_of(layer)
+    (rows, depth), columns = left.shape[-2:], right.shape[-1]
+    scale = _scale(x) * _scale(other)
+    real = int(np.float32(scale).view(np.int32)), 0
+    by = _fixed_point(scale / _scale(y)) if is_integer else real
+    arguments: tuple[Argument, ...] = (
+        In(0),
+        In(1),
+        Out(0),
+        y.num_elements,
+        rows,
+        columns,
+        depth,
+        *batches,
+        (*left.strides[-2:], *right.strides[-2:], 0, 0, 0, 0),
+        (*by, 0, 0, 0, 0, 0, 0),
+    )
+    text = accessors(x=elements_of(x), other=elements_of(other), y=elements_of(y))
+    is_wide = x.data_type.bits > 8 or other.data_type.bits > 8
+    source = _program_of_sums(text, x, y, is_wide, is_integer, "twice_rounded")
+    return [Launch(source, "matmul_steps", arguments, y.num_elements)]
 
 
 @lowers_steps("ElementwiseBinary", *_OPERATIONS)
@@ -226,13 +298,6 @@ def _fixed_point_of(layer: Layer) -> tuple[int, int]:
     return _fixed_point(_scale(x) / _scale(layer.output_infos[0]))
 
 
-def _window(
-    d: Convolution2dDescriptor | DepthwiseConvolution2dDescriptor, weights: NDArray[Any]
-) -> tuple[int, ...]:
-    """Return rows, columns, strides, dilations and padding before, as kernels take them."""
-    return (*weights.shape[1:3], *d.strides, *d.dilations, *(before for before, _ in d.padding))
-
-
 def _convolved(
     layer: Layer,
     is_integer: bool,
@@ -323,16 +388,32 @@ def _source_of_sums(layer: Layer, is_integer: bool, rounding: str) -> str:
     x, info, *_ = cast("list[TensorInfo]", layer.input_infos)
     y = layer.output_infos[0]
     stored = {np.int8: "char", np.int16: "short", np.int32: "int"}[_type_of_weights(info)]
+    text = accessors(x=elements_of(x), weights=Elements(stored, "int"), y=elements_of(y))
     is_wide = x.data_type.bits > 8 or info.data_type.bits > 8
+    return _program_of_sums(text, x, y, is_wide, is_integer and _is_plain(y), rounding)
+
+
+def _program_of_sums(
+    text: str, x: TensorInfo, y: TensorInfo, is_wide: bool, is_integer: bool, rounding: str
+) -> str:
+    """Return the program of products.
+
+    Args:
+        text: Accessors.
+        x: The data.
+        y: The result.
+        is_wide: Whether the sums have more than 32 bits.
+        is_integer: Whether they are rounded as TensorFlow Lite does.
+        rounding: How it rounds those of 8 bits.
+    """
     macros: dict[str, object] = {"SUM": "long" if is_wide else "int"}
-    if is_integer and _is_plain(y):
+    if is_integer:
         wide_rounding = "narrowly_rounded" if rounding == "twice_rounded" else rounding
         macros["ROUNDED"] = wide_rounding if x.data_type.bits > 8 else rounding
         limits = np.iinfo(y.data_type.numpy_dtype)
         macros |= {"LOWEST": limits.min, "HIGHEST": limits.max}
     else:
         macros["REAL"] = 1
-    text = accessors(x=elements_of(x), weights=Elements(stored, "int"), y=elements_of(y))
     return program(text, "steps.cl", **macros)
 
 
