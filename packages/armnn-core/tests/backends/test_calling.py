@@ -215,10 +215,12 @@ DIRECTLY = {
         "cached_program",
         "create_block",
         "create_in",
+        "deserialize",
         "has_capability",
         "import_fd",
     ),
-    *("host_inputs", "host_outputs", "import_in", "program_workload", "submit", "written"),
+    *("host_inputs", "host_outputs", "import_in", "program_workload", "serialize"),
+    *("submit", "written"),
 }
 """The methods whose answers are judged without a way to them."""
 
@@ -233,7 +235,7 @@ IGNORED = {
 
 MAY_BE_NONE = {
     *("create_context", "create_memory_manager", "create_profiling_context", "extension"),
-    *("import_in", "import_memory", "written"),
+    *("import_in", "import_memory", "serialize", "written"),
 }
 WRONG = {"None": None, "True": True, "'text'": "text", "[1]": [1], "a coroutine": None}
 
@@ -295,7 +297,7 @@ def test_a_wrong_answer_is_named_with_what_was_expected(method: str, got: str) -
     is_right = (got == "None" and method in MAY_BE_NONE) or (
         (method, got) == ("has_capability", "True")
         or (method in ("host_inputs", "host_outputs") and got == "[1]")
-        or (method == "create_block" and answer is not None)
+        or (method in ("create_block", "deserialize") and answer is not None)
     )
     if is_right:
         check_answer("Slip", method, answer, arguments)

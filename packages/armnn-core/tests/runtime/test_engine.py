@@ -24,7 +24,7 @@ from armnn.runtime.context import Binding
 from armnn.runtime.engine import LoadedPlan
 from armnn.runtime.planner import MemoryStrategies
 from armnn.storage.prepared import decoded, encoded
-from armnn.storage.programs import plan_of_programs
+from armnn.storage.programs import ModelPrograms, plan_of_programs
 from armnn.types import DataType
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def network() -> Network:
 
 def stored(made: Network, participants: Participants) -> dict[str, Any]:
     placement = place_tensors(made, {}, participants.factories, OptimizerOptions(), {})
-    rows, arrays = encoded(plan_of(made, placement, Report))
+    rows, arrays = encoded(plan_of(made, placement, Report), participants, ModelPrograms())
     assert arrays == []
     return json.loads(json.dumps(rows))
 

@@ -18,6 +18,7 @@ from armnn.optimizer import OptimizerOptions, Participants, Plan, Report
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.plan import plan_of
 from armnn.storage.prepared import decoded, encoded
+from armnn.storage.programs import ModelPrograms
 from fakes.backends import DeviceFactory
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def prepared(compiled: object, participants: Participants) -> Plan:
     return plan_of(network, placement, Report)
 
 
-def stored(made: Plan) -> tuple[dict[str, Any], list[memoryview]]:
-    header, arrays = encoded(made)
+def stored(made: Plan, participants: Participants) -> tuple[dict[str, Any], list[memoryview]]:
+    header, arrays = encoded(made, participants, ModelPrograms())
     assert arrays == []
     return json.loads(json.dumps(header)), []
 
@@ -67,7 +68,7 @@ def keeper(make_backend) -> type[Any]:
 
 def test_a_backend_finds_its_program_by_the_key_of_the_program(keeper, participants) -> None:
     parties = participants(keeper)
-    entry = stored(prepared(Stored("abc", [1, 2]), parties))
+    entry = stored(prepared(Stored("abc", [1, 2]), parties), parties)
     found = decoded(*entry, parties, OptimizerOptions()).network.find("all")
     assert isinstance(found.compiled, Stored)
     assert (found.backend, found.compiled.key) == ("Keeper", ("abc", [1, 2]))
@@ -75,13 +76,14 @@ def test_a_backend_finds_its_program_by_the_key_of_the_program(keeper, participa
 
 @pytest.mark.parametrize("compiled", [Stored(), object()], ids=["no key", "no program"])
 def test_what_no_cache_has_is_not_stored(compiled, keeper, participants) -> None:
+    parties = participants(keeper)
     with pytest.raises(UnstorableError, match="Keeper's program of 'all' cannot be serialized"):
-        encoded(prepared(compiled, participants(keeper)))
+        stored(prepared(compiled, parties), parties)
 
 
 def test_a_program_that_does_not_fit_makes_the_network_stale(keeper, participants) -> None:
     parties = participants(keeper)
-    entry = stored(prepared(Stored("old"), parties))
+    entry = stored(prepared(Stored("old"), parties), parties)
     with pytest.raises(StaleEntryError, match="of its program 'all', it is too old"):
         decoded(*entry, parties, OptimizerOptions())
 
@@ -89,7 +91,8 @@ def test_a_program_that_does_not_fit_makes_the_network_stale(keeper, participant
 def test_a_backend_without_programs_makes_the_network_stale(
     keeper, make_backend, participants
 ) -> None:
-    entry = stored(prepared(Stored("abc"), participants(keeper)))
+    parties = participants(keeper)
+    entry = stored(prepared(Stored("abc"), parties), parties)
     others = participants(make_backend("Keeper"))
     with pytest.raises(StaleEntryError, match="'Keeper' finds no programs in caches any more"):
         decoded(*entry, others, OptimizerOptions())
@@ -115,7 +118,7 @@ def test_copies_between_memories_are_made_again_where_a_network_is_read(
     placement = place_tensors(network, preferences, parties.factories, OptimizerOptions(), {})
     made = plan_of(network, placement, Report)
     assert [layer.type for layer in made.layers] == ["Addition", "MemCopy", "Multiplication"]
-    header, blocks = stored(made)
+    header, blocks = stored(made, parties)
     assert [row["type"] for row in header["layers"]] == [
         "Input",
         "Addition",
