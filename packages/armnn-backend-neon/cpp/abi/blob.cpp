@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Stored programs: writing the imported graph and packed weights as bytes, and reading them back. */
 #include "abi/blob.h"
 
 #include <sys/mman.h>
@@ -13,7 +14,7 @@
 namespace cpuacc {
 namespace {
 
-/* Of one build only, so that neither format nor packing needs a number of its own. */
+/* A stored program is of one build only, so that neither format nor packing needs a version. */
 constexpr char kMagic[] = "CpuAcc program of " CPUACC_BUILD;
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 

@@ -29,7 +29,7 @@ struct StoredProgram {
   Options options;
   ImportedGraph graph;
   std::vector<ProgramWeights::Entry> packed;
-  std::shared_ptr<const void> zeros; /* what constants read as that were left out */
+  std::shared_ptr<const void> zeros; /* the elements of constants that were left out */
 };
 
 /* Writes a program for the level of kernels that it was compiled for. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compile and deserialize: options, lowering and the program; serialize. */
+/* The functions compile, serialize and deserialize of the table: options, lowering and the program. */
 #include <algorithm>
 #include <cstdlib>
 #include <functional>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Failures as the caller's armnn_error. */
 #include "abi/errors.h"
 
 namespace cpuacc {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* execute: pointers in, operations, and now and then a look at the clock. */
+/* The function execute of the table: takes pointers, runs the operations in order, and looks at the deadline. */
 #include <algorithm>
 #include <string>
 

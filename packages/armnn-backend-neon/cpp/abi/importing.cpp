@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The host's graph copied into values and layers. */
 #include "abi/importing.h"
 
 #include <algorithm>

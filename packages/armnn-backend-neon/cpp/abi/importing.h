@@ -27,7 +27,7 @@ struct ImportedGraph {
   std::vector<int32_t> outputs;
 };
 
-/* Of its elements. */
+/* The bytes of a value's elements. */
 inline size_t bytes_of(const Value &value) {
   return static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
 }

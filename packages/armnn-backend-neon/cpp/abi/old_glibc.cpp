@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The library runs with an older C library than the one it was linked against: what got a younger
- * symbol version since glibc 2.27 is asked for by its first one. The functions are the same, and
+/* Symbol versions that let the library run with an older C library than the one it was linked against: functions that
+ * got a newer version since glibc 2.27 are asked for by their first one. The functions are the same, and
  * the compiler's C++ library, linked into ours, finds these definitions as well. */
 #include <pthread.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ OLD_AS(long, __isoc23_strtol, strtol, (const char *text, char **end, int base), 
 OLD_AS(long long, __isoc23_strtoll, strtoll, (const char *text, char **end, int base), (text, end, base))
 OLD_AS(unsigned long, __isoc23_strtoul, strtoul, (const char *text, char **end, int base), (text, end, base))
 
-#ifndef __SANITIZE_THREAD__ /* whose library has an __fxstat64 without a version: the linker takes neither */
+#ifndef __SANITIZE_THREAD__ /* its library has an __fxstat64 without a version, and the linker takes neither */
 /* Before 2.33 a program passed which version of the structure it knows, 1 on x86-64 and 0 on Arm. */
 extern "C" int old_fstat(int version, int file, void *made);
 __asm__(".symver old_fstat,__fxstat64@" FIRST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query: a node is taken if it can be lowered, so that the answer and compile never disagree. */
+/* The function query of the table: a node is taken if it can be lowered, so that query and compile never disagree. */
 #include <list>
 
 #include "abi/backend.h"

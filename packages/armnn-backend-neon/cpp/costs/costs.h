@@ -52,7 +52,8 @@ constexpr double kForksWorthSplitting = 3.0;
 constexpr double kLoopsWorthWaking = 3.0;
 constexpr double kTimeSliceNs = 3.0e6; /* of the system's scheduler: what a loop may lose */
 constexpr double kLostToOthersNs = 0.5e6; /* a wait that is longer than this, and than the loop, is for a CPU */
-constexpr double kLeastAloneNs = 0.1e6; /* without other threads, after one ran on the caller's CPU; doubles while that repeats */
+/* without other threads, after one ran on the caller's CPU; doubles while that repeats */
+constexpr double kLeastAloneNs = 0.1e6;
 /* Ns without other threads for each that was lost so: the first time, and at most; it doubles while that repeats. A
  * thread that sleeps on a quiet machine may wake late once. Beside other programs it loses time again and again. Ns of
  * loops with other threads after which a loss is the first one again.
@@ -130,7 +131,9 @@ constexpr int64_t kLeastBfloat16Columns = 8;
  * what was measured.
  */
 constexpr int64_t kMostDirectChannels = 16;
-/* Of bytes: up to 64 channels take 0.66 to 1.01 of the time, 96 and 128 take 0.95 to 1.05 (the same). */
+/* The most channels of a direct convolution of bytes: up to 64 take 0.66 to 1.01 of the time, 96 and 128 take 0.95 to
+ * 1.05 (the same).
+ */
 constexpr int64_t kMostInt8DirectChannels = 64;
 constexpr int64_t kNarrowImage = 32; /* outputs of a row that is copied whole */
 /* Outputs computed as one row: columns at most. */

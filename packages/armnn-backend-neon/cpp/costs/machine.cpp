@@ -52,13 +52,13 @@ std::string cpu_name() {
   return name.empty() ? "" : name + family + model;
 }
 
-/* As /sys has them; what is unknown is that of a small core. */
+/* The caches as /sys has them; the size of an unknown one is that of a small core. */
 Caches cpu_caches() {
   Caches caches = kUnknown;
   for (int i = 0; i < kMostCaches; ++i) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i);
     const std::string level = line_of(folder + "/level");
-    if (level.empty()) break; /* they are numbered without gaps */
+    if (level.empty()) break; /* the caches are numbered without gaps */
     const int64_t bytes = bytes_of(line_of(folder + "/size"));
     if (bytes <= 0 || line_of(folder + "/type") == "Instruction") continue;
     (level == "1" ? caches.first : level == "2" ? caches.second : caches.third) = bytes;
@@ -221,7 +221,7 @@ class Chosen {
   }
 
   std::vector<Machine> machines_; /* by kLanes */
-  std::string file_; /* that they are from; empty: built in */
+  std::string file_; /* the file of the costs; empty: built in */
   std::string old_; /* a kept file of another version, which is not used */
 };
 

@@ -42,7 +42,7 @@ const Machine &machine(int64_t lanes);
 /* Whether it was measured what products in tile registers take: else only who names their level uses them. */
 bool knows_tile_registers();
 
-/* Of all times and caches; programs depend on it. */
+/* The digest of all times and caches, on which programs depend. */
 std::string digest();
 
 /* Where the times for registers of so many lanes are from, in words. */

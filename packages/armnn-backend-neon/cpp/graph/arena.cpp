@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Planning the arena: lifetimes, tensors in place and as parts of others, offsets; and the pool of arenas. */
 #include "graph/arena.h"
 
 #include <algorithm>
@@ -202,7 +203,7 @@ class Parts {
   Graph &graph_;
   const std::vector<size_t> &scratch_bytes_;
   std::vector<bool> is_outside_;
-  std::vector<TensorId> parts_; /* that were put into others last */
+  std::vector<TensorId> parts_; /* tensors that the last pass put into others */
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* operator new for small objects of a compilation: one behind the other, in blocks that are used again. */
 #include "graph/bump_allocator.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-/* A sanitizer watches each object alone. */
+/* Empty under sanitizers, which watch each object by itself. */
 cpuacc::ScopedBumpAllocator::ScopedBumpAllocator() = default;
 cpuacc::ScopedBumpAllocator::~ScopedBumpAllocator() = default;
 
@@ -23,13 +24,13 @@ namespace {
 constexpr size_t kSmallBlock = 1 << 16;
 constexpr size_t kSmallBlocks = 1 << 12; /* addresses only, until one is used; then objects come from the C library */
 constexpr int kPopulated = 23; /* MADV_POPULATE_WRITE of Linux 5.14 */
-constexpr size_t kSmallBytes = 1024; /* of what is small */
+constexpr size_t kSmallBytes = 1024; /* larger pieces come from the C library */
 constexpr size_t kSmallStep = alignof(std::max_align_t);
 constexpr uint32_t kAhead = 1U << 30; /* pieces that a block has in advance while it is filled */
 
-/* At the beginning of a block. */
+/* The head of a block. */
 struct alignas(64) Head {
-  std::atomic<uint32_t> pieces; /* that were not deleted */
+  std::atomic<uint32_t> pieces; /* pieces that were not deleted */
   std::atomic<uint32_t> next; /* the number of the block below it in the stack, plus 1 */
 };
 

@@ -9,7 +9,7 @@
 
 namespace cpuacc {
 
-/* Two sums of products over 8 bytes at a time; they tell a mistake, not a forgery. */
+/* A digest of bytes: two sums of products over 8 bytes at a time, which find mistakes, not forgeries. */
 class Digest {
  public:
   using Sums = std::array<uint64_t, 2>;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Elements of data types, and constants that are decoded when they are read first. */
 #include "graph/ir.h"
 
 #include <utility>

@@ -66,7 +66,7 @@ struct Broadcast {
   }
 };
 
-/* Of two operands, element by element. */
+/* Arithmetic of two operands, element by element. */
 struct BinaryArithmetic {
   Arithmetic operation;
   Broadcast broadcast;
@@ -90,7 +90,7 @@ struct ByteFunction {
   std::optional<Bounds> bounds = std::nullopt; /* if it is a clamp to these */
 };
 
-/* Of the bytes of two operands. */
+/* Arithmetic of the bytes of two operands. */
 using Int8Operation = std::variant<Int8Addition, Int8Multiplication, Int8Prelu>;
 struct Int8Arithmetic {
   Int8Operation operation;
@@ -273,7 +273,7 @@ struct Setup {
   ProgramWeights &packed;
   Pool &pool;
   int32_t threads;
-  double least_ns; /* what a loop takes that is worth sharing */
+  double least_ns; /* the time of the shortest loop that is worth sharing */
   bool multiplies_bfloat16; /* whether a gemm may, and the level has a tile for it */
 
   /* Threads that share a loop of so many nanoseconds. */
@@ -294,7 +294,7 @@ struct CopiedRange {
 };
 
 /* Tensors of an operation with one of each. */
-struct Ends {
+struct Io {
   TensorId from, to;
 };
 
@@ -303,7 +303,7 @@ class Operation {
  public:
   Operation(std::vector<TensorId> inputs, std::vector<TensorId> outputs)
       : inputs(std::move(inputs)), outputs(std::move(outputs)) {}
-  explicit Operation(Ends ends) : Operation({ends.from}, {ends.to}) {}
+  explicit Operation(Io io) : Operation({io.from}, {io.to}) {}
   virtual ~Operation() = default;
 
   /* Refuses what would reach outside of its tensors: a host may ask for anything. */

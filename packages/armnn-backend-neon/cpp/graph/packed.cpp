@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Memory for packed weights, and the cache of packed forms that programs share. */
 #include "graph/packed.h"
 
 #include <sys/mman.h>
@@ -19,9 +20,10 @@ namespace {
 
 constexpr size_t kMapped = 1 << 18; /* working memory from here on is mapped */
 constexpr size_t kPage = 4096;
-constexpr size_t kLargestPage = 1 << 16; /* that a system has besides huge ones */
+constexpr size_t kLargestPage = 1 << 16; /* the largest page of a system besides huge ones */
 constexpr size_t kHugePage = 2 << 20; /* on x86-64, and on Arm with pages of 4 KiB */
-constexpr size_t kPlain = 1 << 19; /* packed weights that are not worth a huge page, cleared in the time of some forty others */
+/* packed weights that are not worth a huge page, cleared in the time of some forty others */
+constexpr size_t kPlain = 1 << 19;
 constexpr size_t kBlock = 16 * kHugePage;
 
 /* Lets the system back memory by huge pages: kernels walk over all of it, so each page costs a look-up. */
@@ -46,7 +48,7 @@ namespace {
 /* Advice for a part of the last page would make a mapping of two, which cannot grow. */
 size_t whole_pages(size_t bytes) { return (bytes + kLargestPage - 1) / kLargestPage * kLargestPage; }
 
-/* Of mapped memory; none if it is another's by now. */
+/* Unmaps memory at its end; bytes are 0 if another owner took it over. */
 struct Unmap {
   size_t bytes;
   void operator()(void *memory) const {

@@ -111,7 +111,7 @@ class ProgramWeights {
     const void *address;
     size_t bytes;
     size_t value; /* its index in the host's graph */
-    uintptr_t identity; /* that no other constant ever has; 0: unknown */
+    uintptr_t identity; /* a number that no other constant ever has; 0: unknown */
     bool is_left_out; /* only packed forms of it are there */
   };
 
@@ -138,7 +138,7 @@ class ProgramWeights {
   /* After the last get: gives back memory that no packed form took. */
   void end() { pages_.end(); }
 
-  /* Of all packed forms together. */
+  /* The bytes of all packed forms together. */
   size_t bytes() const;
   /* The time spent on packing so far. */
   int64_t pack_ns() const { return pack_ns_; }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Preparing the operations of a program, and running them. */
 #include "graph/program.h"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ class Program {
   const ProgramWeights &weights() const { return weights_; }
   /* The constants that a run reads as they are, in the order of std::less. */
   std::vector<const void *> read_constants() const;
-  /* Of packed weights and of the constants that a run reads as they are. */
+  /* The bytes of packed weights and of the constants that a run reads as they are. */
   size_t weight_bytes() const;
   const Kernels &kernels() const { return kernels_; }
   Pool &pool() const { return *pool_; }
@@ -112,7 +112,7 @@ class Program {
   const Kernels &kernels_;
   ProgramWeights weights_;
   std::shared_ptr<Pool> pool_;
-  mutable Pool alone_{1}; /* it has no threads, so no state */
+  mutable Pool alone_{1}; /* a pool without threads has no state */
   Arena arena_;
   std::vector<Port> inputs_; /* tensors in memory of the caller's */
   std::vector<Port> outputs_;

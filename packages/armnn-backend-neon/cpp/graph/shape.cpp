@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Arithmetic of shapes and orders of axes. */
 #include "graph/shape.h"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ using Order = SmallVector<int32_t>;
 /* Why a layer is not taken. Thrown while a layer is lowered, caught by query and compile. */
 struct Refusal {
   std::string reason;
-  int32_t input = -1; /* which input it is about; -1: none */
+  int32_t input = -1; /* the input that is refused; -1: none */
 };
 
 /* How many parts of a size hold n. */

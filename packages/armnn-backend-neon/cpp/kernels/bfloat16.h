@@ -8,10 +8,10 @@ namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 template <typename Lanes>
-CPUACC_INLINE Floats get(const Lanes &lanes, const Bfloat16 *p) { return load_rounded(p, lanes.count()); }
+CPUACC_INLINE Floats get(const Lanes &lanes, const Bfloat16 *p) { return load_bfloat16(p, lanes.count()); }
 
 template <typename Lanes>
-CPUACC_INLINE void put(const Lanes &lanes, Bfloat16 *p, Floats x) { store_rounded(p, x, lanes.count()); }
+CPUACC_INLINE void put(const Lanes &lanes, Bfloat16 *p, Floats x) { store_bfloat16(p, x, lanes.count()); }
 
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL

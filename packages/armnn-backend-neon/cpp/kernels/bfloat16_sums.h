@@ -29,7 +29,7 @@ template <int R, int V>
 struct Bfloat16Sums {
   static constexpr int kSteps = 2; /* k's of an addition, of one row of B */
   static constexpr int64_t kRow = kColumns; /* numbers of B for each k */
-  static constexpr int kLines = 1; /* that are fetched beside it */
+  static constexpr int kLines = 1; /* cache lines that are prefetched beside a step */
   Floats sums[R][V];
 
   CPUACC_INLINE void clear() {

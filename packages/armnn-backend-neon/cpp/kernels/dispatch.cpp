@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which level this machine has. Compiled for the baseline. */
+/* The choice of the level that this machine has. Compiled for the baseline. */
 #include <cstdlib>
 #include <cstring>
 #include <mutex>

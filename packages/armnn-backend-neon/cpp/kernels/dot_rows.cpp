@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of a few rows with each of many, all along memory: the queries of a decoder's step and the keys of its cache. */
+/* Products of a few rows with each of many, all along memory: the queries of a decoder's step and the keys of its
+ * cache.
+ */
 #include "kernels/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -17,10 +17,10 @@ CPUACC_INLINE void each_vector(const Last &last, const Visit &visit) {
 
 /* Where a tile is stored and its residual is, by the type of a number. */
 CPUACC_INLINE float *output_of(const TileOutput &tile, const float *) { return tile.c; }
-[[maybe_unused]] CPUACC_INLINE Bfloat16 *output_of(const TileOutput &tile, const Bfloat16 *) { return tile.rounded_c; }
+[[maybe_unused]] CPUACC_INLINE Bfloat16 *output_of(const TileOutput &tile, const Bfloat16 *) { return tile.bfloat16_c; }
 CPUACC_INLINE const float *residual_of(const TileOutput &tile, const float *) { return tile.residual; }
 [[maybe_unused]] CPUACC_INLINE const Bfloat16 *residual_of(const TileOutput &tile, const Bfloat16 *) {
-  return tile.rounded_residual;
+  return tile.bfloat16_residual;
 }
 
 template <typename Number, int R, int V, typename Last>
@@ -83,7 +83,7 @@ CPUACC_INLINE void finish_lanes(const TileOutput &tile, const Last &last, Floats
   if (tile.bias != nullptr) add_bias(tile, last, sums);
   if (tile.residual != nullptr) add_residual<float>(tile, last, sums);
   if constexpr (kHasBfloat16) {
-    if (tile.rounded_residual != nullptr) add_residual<Bfloat16>(tile, last, sums);
+    if (tile.bfloat16_residual != nullptr) add_residual<Bfloat16>(tile, last, sums);
   }
   store_function<Number>(tile, last, sums);
 }
@@ -101,8 +101,8 @@ CPUACC_INLINE void move_down(TileOutput &tile, int64_t rows) {
   if (tile.c != nullptr) tile.c += rows * tile.c_stride;
   if (tile.residual != nullptr) tile.residual += rows * tile.residual_stride;
   if constexpr (kHasBfloat16) {
-    if (tile.rounded_c != nullptr) tile.rounded_c += rows * tile.c_stride;
-    if (tile.rounded_residual != nullptr) tile.rounded_residual += rows * tile.residual_stride;
+    if (tile.bfloat16_c != nullptr) tile.bfloat16_c += rows * tile.c_stride;
+    if (tile.bfloat16_residual != nullptr) tile.bfloat16_residual += rows * tile.residual_stride;
   }
 }
 

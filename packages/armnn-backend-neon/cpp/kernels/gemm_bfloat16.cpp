@@ -55,14 +55,14 @@ Gemm gemm_for(const GemmTileBfloat16 &tile) {
 }
 
 void gemm_tile_bfloat16(const GemmTileBfloat16 &tile) {
-  const Gemm compute = tile.rounded_c == nullptr ? gemm_for<float>(tile) : gemm_for<Bfloat16>(tile);
+  const Gemm compute = tile.bfloat16_c == nullptr ? gemm_for<float>(tile) : gemm_for<Bfloat16>(tile);
   compute(tile);
 }
 
 void round_to_bfloat16(const float *x, Bfloat16 *y, int64_t n) {
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store_rounded(y + i, load(x + i), kLanes);
-  if (i < n) store_rounded(y + i, load_part(x + i, n - i), n - i);
+  for (; i + kLanes <= n; i += kLanes) store_bfloat16(y + i, load(x + i), kLanes);
+  if (i < n) store_bfloat16(y + i, load_part(x + i, n - i), n - i);
 }
 
 }  // namespace

@@ -15,11 +15,11 @@ struct OfBfloat16 {
 
 static_assert(kColumns == kBlockColumns, "panels are those of the other kernels");
 
-/* Of the level that this one adds to: for gemms of few rows. */
+/* The kernel of the level that this one adds to: for gemms of few rows. */
 void (*gemm_in_vectors)(const GemmTileBfloat16 &tile);
 int32_t rows_in_vectors;
 
-constexpr int kRowsTogether = 4; /* that are finished in registers */
+constexpr int kRowsTogether = 4; /* rows whose epilogue is computed at one time */
 
 GemmTileBfloat16 rows_from(const GemmTileBfloat16 &tile, int32_t first, int32_t count) {
   GemmTileBfloat16 some = tile;
@@ -73,7 +73,7 @@ void finish_block(const TileOutput &tile, const KeptRows &rows, const float *sum
 }
 
 void finish_block(const TileOutput &tile, const KeptRows &rows, const float *sums) {
-  tile.rounded_c == nullptr ? finish_block<float>(tile, rows, sums) : finish_block<Bfloat16>(tile, rows, sums);
+  tile.bfloat16_c == nullptr ? finish_block<float>(tile, rows, sums) : finish_block<Bfloat16>(tile, rows, sums);
 }
 
 /* Each row is computed alike beside any number of others, so that its bits do not depend on the tasks: how many

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Gemm tiles of float32 rows at equal distances. */
 #include "kernels/gemm_rows.h"
 
 namespace cpuacc::CPUACC_LEVEL {

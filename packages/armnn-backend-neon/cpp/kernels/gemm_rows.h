@@ -93,7 +93,7 @@ void dots_of(const GemmRows &g) {
                                         : dots(g, some_rows(first, g.step, left), weights)}};
     tile.column_count = static_cast<int32_t>(left < kLanes ? left : kLanes);
     if constexpr (kHasBfloat16) {
-      if (tile.rounded_c != nullptr) {
+      if (tile.bfloat16_c != nullptr) {
         finish<1, 1, Bfloat16, true>(tile, all);
         continue;
       }
@@ -170,8 +170,8 @@ __attribute__((noinline)) void finish_spilled(const TileOutput &tile, const Last
   add(tile.bias, 0);
   add(tile.residual, tile.residual_stride);
   if constexpr (kHasBfloat16) {
-    add(tile.rounded_residual, tile.residual_stride);
-    if (tile.rounded_c != nullptr) return store_spilled<Bfloat16>(tile, last, sums, rows);
+    add(tile.bfloat16_residual, tile.residual_stride);
+    if (tile.bfloat16_c != nullptr) return store_spilled<Bfloat16>(tile, last, sums, rows);
   }
   store_spilled<float>(tile, last, sums, rows);
 }
@@ -194,7 +194,7 @@ struct InRegisters {
 template <bool kHasBfloat16, int R, int V, typename Last, typename F>
 CPUACC_INLINE void store_as(const TileOutput &tile, const Last &last, const Floats (&sums)[R][V], const F &function) {
   if constexpr (kHasBfloat16) {
-    if (tile.rounded_c != nullptr) return store_all<Bfloat16>(tile, last, sums, function);
+    if (tile.bfloat16_c != nullptr) return store_all<Bfloat16>(tile, last, sums, function);
   }
   store_all<float>(tile, last, sums, function);
 }
@@ -212,7 +212,7 @@ CPUACC_INLINE void finish_tile(const TileOutput &tile, const Last &last, const I
   if (tile.bias != nullptr) add_bias(tile, last, sums);
   if (tile.residual != nullptr) add_residual<float>(tile, last, sums);
   if constexpr (kHasBfloat16) {
-    if (tile.rounded_residual != nullptr) add_residual<Bfloat16>(tile, last, sums);
+    if (tile.bfloat16_residual != nullptr) add_residual<Bfloat16>(tile, last, sums);
   }
   if (function.is_bounded) return store_as<kHasBfloat16>(tile, last, sums, function.bounds);
   store_as<kHasBfloat16>(tile, last, sums, Known<Function::hard_swish>{0.0f, 0.0f});

@@ -6,13 +6,13 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-struct Rounded {
+struct Bfloat16Panel {
   using Number = Bfloat16;
   static constexpr bool kAreSteps = false;
-  static Floats at(const Bfloat16 *p) { return load_rounded(p, kLanes); }
+  static Floats at(const Bfloat16 *p) { return load_bfloat16(p, kLanes); }
 };
 
-void gemv_of_bfloat16(const GemvRows &g) { gemv_of<Rounded>(g, g.panel.rounded); }
+void gemv_of_bfloat16(const GemvRows &g) { gemv_of<Bfloat16Panel>(g, g.panel.bfloat16); }
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int kSums = 8; /* sums that run side by side hide the time that one addition takes */
-constexpr int kRowsTogether = 3; /* what is loaded of the matrix serves that many rows */
+constexpr int kRowsTogether = 3; /* rows that share a loaded vector of the matrix */
 constexpr int kSumsInRegisters = kRows * kVectors / kRowsTogether;
 constexpr int kSumsOfRow = kSums < kSumsInRegisters ? kSums : kSumsInRegisters;
 

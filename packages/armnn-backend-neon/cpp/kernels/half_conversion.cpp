@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between float32 and its half-sized formats, Float16 and BFloat16; ties go to even. */
+/* Conversions between float32 and its half-sized formats, Float16 and BFloat16; ties go to even. */
 #include "kernels/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {

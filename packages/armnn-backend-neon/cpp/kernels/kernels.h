@@ -85,35 +85,37 @@ struct Bfloat16 {
   uint16_t bits;
 };
 
-/* Where floats are stored, in memory of either format. Only kernels that multiply bfloat16 look at what is rounded. */
-struct Stored {
-  float *exact;
-  Bfloat16 *rounded = nullptr; /* in place of it; nullptr: none */
+/* A pointer to where floats are stored, as float32 or as bfloat16: exactly one of the two is set. Kernels of levels that
+ * do not multiply bfloat16 look at float32 only.
+ */
+struct FloatOutput {
+  float *float32;
+  Bfloat16 *bfloat16 = nullptr;
 
-  __attribute__((always_inline)) Stored operator+(int64_t place) const {
-    return rounded == nullptr ? Stored{exact + place, nullptr} : Stored{nullptr, rounded + place};
+  __attribute__((always_inline)) FloatOutput operator+(int64_t place) const {
+    return bfloat16 == nullptr ? FloatOutput{float32 + place, nullptr} : FloatOutput{nullptr, bfloat16 + place};
   }
 };
 
-/* Floats that are read, in memory of either format. */
-struct Numbers {
-  const float *exact;
-  const Bfloat16 *rounded; /* in place of it, with a step of 1; nullptr: none */
+/* A pointer to floats that are read, as float32 or as bfloat16: exactly one of the two is set. */
+struct FloatInput {
+  const float *float32;
+  const Bfloat16 *bfloat16; /* has a step of 1 */
   int64_t step; /* 1, or 0 for one number */
 };
 
 /* The epilogue of a sum: function(sum + bias + residual). */
 struct Epilogue {
   const float *bias; /* of the first column; nullptr: none */
-  const float *residual; /* as what is stored; nullptr: none */
+  const float *residual; /* at the places of the results; nullptr: none */
   Elementwise function;
-  const Bfloat16 *rounded_residual = nullptr; /* in place of residual; nullptr: none */
+  const Bfloat16 *bfloat16_residual = nullptr; /* in place of residual; nullptr: none */
 };
 
 /* Where a gemm tile is stored, and its epilogue. */
 struct TileOutput : Epilogue {
   float *c;
-  Bfloat16 *rounded_c; /* in place of c, which gets the results rounded; nullptr: none */
+  Bfloat16 *bfloat16_c; /* in place of c, which gets the results rounded; nullptr: none */
   int64_t c_stride;
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
@@ -134,7 +136,8 @@ struct TileOf : TileOutput {
   int64_t taps;
   int64_t depth;
   const Number *b;
-  const Number *ahead; /* weights read soon: a tile of table.rows rows fetches a line for each row of B; nullptr: none */
+  /* weights read soon: a tile of table.rows rows fetches a line for each row of B; nullptr: none */
+  const Number *ahead;
   int64_t all_rows; /* of the gemm */
   /* Float32 of an even depth: the last columns, paired_columns at most, are packed in pairs. The row of an even k ends
    * with both numbers of a column side by side, that of k + 1 with nothing; where these are all columns, both rows
@@ -161,7 +164,8 @@ struct RasterTile : TileOutput {
   int64_t x; /* of the first pixel */
 };
 
-constexpr int64_t kMostDotNumbers = 1024; /* of a row that is multiplied by one column, a register of its numbers at a time */
+/* of a row that is multiplied by one column, a register of its numbers at a time */
+constexpr int64_t kMostDotNumbers = 1024;
 
 /* Gemm tiles of any number of rows that begin at equal distances: rows of a matrix, or windows side by side that are
  * inside of an image, where a tap is a row of the window. A row's bits are the same beside any number of rows. B is a
@@ -189,7 +193,7 @@ struct DepthwiseRowsOf : DepthwiseShape {
   const In *input; /* the image: [height, width, channels] */
   const float *weights; /* [window_height, window_width, channels] */
   const float *bias; /* nullptr: none */
-  Stored output; /* [count, output_width, channels] */
+  FloatOutput output; /* [count, output_width, channels] */
   int64_t count, output_width;
   int64_t top; /* input row of the first window row of the first output; may be outside */
   int64_t left; /* input column of the first window column of the first output */
@@ -214,7 +218,7 @@ struct Winograd2dInputOf {
 struct Winograd2dOutput : Epilogue {
   const float *sums;
   int64_t stride; /* between the (m + 2)^2 elements */
-  Stored to; /* [rows, columns, count], the first numbers of a longer row of channels */
+  FloatOutput to; /* [rows, columns, count], the first numbers of a longer row of channels */
   int64_t rows, columns, count;
   int64_t row_stride, column_stride;
 };
@@ -245,7 +249,7 @@ struct Winograd1dInputOf {
 struct Winograd1dOutput : Epilogue {
   const float *sums; /* whole vectors may be read */
   int64_t stride;
-  Stored to;
+  FloatOutput to;
   int64_t count; /* of outputs, 1 .. m */
   int64_t step; /* from one output to the next */
   int64_t channels;
@@ -283,7 +287,7 @@ struct ScaledRowsOf {
   const float *scale, *shift;
   const float *factor, *addend; /* nullptr: none */
   Elementwise function; /* without a scale and a shift */
-  Stored to;
+  FloatOutput to;
 };
 
 /* Sums of n columns that are kept in whole steps: sums[i] += row[k] * weights[k * stride + i] for each k,
@@ -306,8 +310,8 @@ struct SumsInSteps {
 struct GemvPanel {
   const float *numbers;
   const int8_t *steps; /* instead of numbers; nullptr: none */
-  const float *scales; /* what a step of a column is */
-  const Bfloat16 *rounded; /* instead of numbers; nullptr: none */
+  const float *scales; /* of the steps of each column */
+  const Bfloat16 *bfloat16; /* instead of numbers; nullptr: none */
   int64_t step = 0; /* from a row to the next one, if rows are parts of longer ones; whole registers are read */
 };
 
@@ -371,8 +375,10 @@ struct Kernels {
   /* A step is 1, or 0 for an operand that is one number. */
   void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,
                      int64_t y_step, float *z, int64_t n);
-  /* arithmetic with operands or a result in bfloat16, the bits of float32 rounded; nullptr where gemm_tile_bfloat16 is. */
-  void (*arithmetic_of_bfloat16)(Arithmetic operation, const Numbers &x, const Numbers &y, Stored z, int64_t n);
+  /* arithmetic with operands or a result in bfloat16, the bits of float32 rounded; nullptr where gemm_tile_bfloat16
+   * is.
+   */
+  void (*arithmetic_of_bfloat16)(Arithmetic operation, const FloatInput &x, const FloatInput &y, FloatOutput z, int64_t n);
   /* x > 0 ? x : slope * x */
   void (*prelu)(const float *x, int64_t x_step, const float *slope, int64_t slope_step, float *z,
                 int64_t n);
@@ -401,7 +407,7 @@ struct Kernels {
   int32_t gemv_columns; /* of a whole panel */
   void (*gemv)(const GemvRows &rows);
   void (*dot_rows)(const DotRows &rows); /* few rows, many keys */
-  void (*gemv_of_bfloat16)(const GemvRows &rows); /* the same of rounded panels, summed in float32 */
+  void (*gemv_of_bfloat16)(const GemvRows &rows); /* gemv of panels in bfloat16, summed in float32 */
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pixels between pixels. */
+/* Bilinear resizing of a row: pixels between pixels. */
 #include "kernels/tile_shape.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -7,23 +7,23 @@ namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 struct Operand {
-  Numbers numbers;
+  FloatInput numbers;
   Floats one;
 
-  Operand(const Numbers &from, int64_t n) : numbers(from), one(n > 0 && from.step == 0 ? splat(*from.exact) : Floats{}) {}
+  Operand(const FloatInput &from, int64_t n) : numbers(from), one(n > 0 && from.step == 0 ? splat(*from.float32) : Floats{}) {}
   Floats whole(int64_t i) const { return at(i, All{}); }
   Floats part(int64_t i, int64_t n) const { return at(i, First{n}); }
 
  private:
   template <typename Lanes>
   Floats at(int64_t i, const Lanes &lanes) const {
-    if (numbers.rounded != nullptr) return get(lanes, numbers.rounded + i);
-    return numbers.step == 0 ? one : lanes.get(numbers.exact + i);
+    if (numbers.bfloat16 != nullptr) return get(lanes, numbers.bfloat16 + i);
+    return numbers.step == 0 ? one : lanes.get(numbers.float32 + i);
   }
 };
 
 struct Result {
-  Stored to;
+  FloatOutput to;
 
   void put_whole(int64_t i, Floats x) const { put_at(i, x, All{}); }
   void put_part(int64_t i, Floats x, int64_t n) const { put_at(i, x, First{n}); }
@@ -31,11 +31,11 @@ struct Result {
  private:
   template <typename Lanes>
   void put_at(int64_t i, Floats x, const Lanes &lanes) const {
-    to.rounded == nullptr ? lanes.put(to.exact + i, x) : put(lanes, to.rounded + i, x);
+    to.bfloat16 == nullptr ? lanes.put(to.float32 + i, x) : put(lanes, to.bfloat16 + i, x);
   }
 };
 
-void arithmetic(Arithmetic operation, const Numbers &x, const Numbers &y, Stored z, int64_t n) {
+void arithmetic(Arithmetic operation, const FloatInput &x, const FloatInput &y, FloatOutput z, int64_t n) {
   combine_pairs(operation, Operand(x, n), Operand(y, n), Result{z}, n);
 }
 

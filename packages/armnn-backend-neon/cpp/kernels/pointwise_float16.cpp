@@ -31,7 +31,7 @@ inline void store_halves(uint16_t *p, Halves x, int64_t n = kHalves) {
   }
 }
 
-/* Of a number that Float16 holds. */
+/* A vector of one number, which Float16 holds. */
 inline Halves splat_half(float x) {
   return vcombine_f16(vcvt_f16_f32(vdupq_n_f32(x)), vcvt_f16_f32(vdupq_n_f32(x)));
 }

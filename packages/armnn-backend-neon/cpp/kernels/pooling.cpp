@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Pooling of float32. */
 #include "kernels/pooling_rows.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -8,7 +8,7 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-/* Brings weights into the second cache, a line at a time, while others are multiplied: all at once, they would wait for
+/* Prefetcher: brings weights into the second cache, a line at a time, while others are multiplied: all at once, they would wait for
  * each other.
  */
 class Prefetcher {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stored integers to real values and back. */
+/* Quantization: real values to stored integers, and back. */
 #include "kernels/functions.h"
 #include "kernels/int8/vector.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Scaled rows of float32. */
 #include "kernels/scaled_rows.h"
 
 namespace cpuacc::CPUACC_LEVEL {

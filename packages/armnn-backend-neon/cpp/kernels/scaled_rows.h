@@ -7,7 +7,7 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-constexpr int kScaledRows = 4; /* they share what they load of a column */
+constexpr int kScaledRows = 4; /* rows that share the loaded scale and shift of a column */
 
 /* A vector of columns of R rows. */
 template <int R, bool kHasBfloat16, typename Rows, typename Lanes>
@@ -28,12 +28,12 @@ CPUACC_INLINE void scale_columns(const Rows &rows, int64_t place, int64_t column
   }
   finish(rows.function, made);
   if constexpr (kHasBfloat16) {
-    if (rows.to.rounded != nullptr) {
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) put(lanes, rows.to.rounded + place + r * rows.columns, made[r]);
+    if (rows.to.bfloat16 != nullptr) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) put(lanes, rows.to.bfloat16 + place + r * rows.columns, made[r]);
       return;
     }
   }
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) lanes.put(rows.to.exact + place + r * rows.columns, made[r]);
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) lanes.put(rows.to.float32 + place + r * rows.columns, made[r]);
 }
 
 template <int R, bool kHasBfloat16, typename Rows>

@@ -54,7 +54,7 @@ template <int R, int V, typename Tail>
 struct Sums {
   static constexpr int kSteps = 1; /* k's of an addition, each of a row of B */
   static constexpr int64_t kRow = kPanelRow<V>; /* numbers of such a row */
-  static constexpr int kLines = kSteps; /* that are fetched beside it */
+  static constexpr int kLines = kSteps; /* cache lines that are prefetched beside a step */
   Floats whole[R][V > 1 ? V - 1 : 1];
   Tail tail[R];
 

@@ -111,7 +111,9 @@ class LeftTile {
     for (int32_t r = 0; r < pointed; ++r) own_[r] = first + (first_ + r) * step;
   }
 
-  /* Bytes k to k + bytes of each row. Args: place: of two for copies, so that registers load the ones before meanwhile. */
+  /* Bytes k to k + bytes of each row. Args: place: of two for copies, so that registers load the ones before
+   * meanwhile.
+   */
   LeftRows chunk(int64_t k, int64_t bytes, int place) {
     if (is_even_) return {rows_[0] + k, step_};
     uint8_t *to = copies_[place];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many rows and columns of sums fit the registers: panels of weights are as wide for all readers. */
+/* The shape of a tile: the rows and columns of sums that fit the registers. Panels are as wide for all readers. */
 #pragma once
 
 #include <utility>

@@ -48,7 +48,7 @@ AttentionSizes sizes_of(const Lowering &l) {
   return s;
 }
 
-/* Of the scores; 0 is the usual one. */
+/* The scale of the scores; 0 stands for 1 / sqrt(depth). */
 float scale_of(double given, const AttentionSizes &sizes) {
   return static_cast<float>(given != 0.0 ? given : 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(sizes.depth, 1))));
 }

@@ -150,7 +150,7 @@ struct Convolution {
     return is_last ? WeightLayout{taps(), depth, depth, 1, columns(), taps() * depth}
                    : WeightLayout{taps(), 1, depth, taps(), columns(), taps() * depth};
   }
-  /* Of weights with one input and one output channel in each group: the same in both layouts. */
+  /* The steps of weights with one input and one output channel in each group, equal in both layouts. */
   WindowSteps steps() const { return {taps(), windows.window_width, 1}; }
 };
 
@@ -227,7 +227,7 @@ TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times) {
   if (!lowering.input(2).is_constant()) {
     const TensorId from = lowering.in(2);
     const TensorId to = lowering.temporary(ARMNN_FLOAT32, {times * columns});
-    lowering.add<CopyBoxes>(Ends{from, to}, CopyBox{{times, columns}, {0, 1}, {columns, 1}});
+    lowering.add<CopyBoxes>(Io{from, to}, CopyBox{{times, columns}, {0, 1}, {columns, 1}});
     return to;
   }
   const float *bias = lowering.constant(2, "the bias");
@@ -236,22 +236,22 @@ TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times) {
   return lowering.constant_tensor({times * columns}, repeated);
 }
 
-/* Of a depthwise convolution whose output channels are as many as the input's: packed from the layer's own order, as
+/* The weights of a depthwise convolution with as many output channels as the input has: packed from the layer's own order, as
  * reordered ones would be packed again for each shape. Args: order: in which computed ones are [KH, KW, C].
  */
 TensorId depthwise_weights(Lowering &l, const Order &order) {
   return l.input(1).is_constant() ? l.in(1) : l.in(1, order);
 }
 
-/* The layer's weights as [together, O, KH, KW', I], for so many outputs side by side. */
-TensorId blocked_weights(Lowering &l, const Windows &w, int64_t depth, bool is_depth_last, int64_t together) {
+/* The layer's weights as [ow_block, O, KH, KW', I], for so many outputs side by side. */
+TensorId blocked_weights(Lowering &l, const Windows &w, int64_t depth, bool is_depth_last, int64_t ow_block) {
   const float *weights = l.constant(1, "the weights");
   const int64_t columns = l.input(1).shape[0];
   const int64_t taps = w.window_height * w.window_width;
-  const int64_t width = w.window_width + (together - 1) * w.stride_x;
-  const Shape shape{together * columns, w.window_height, width, depth};
+  const int64_t width = w.window_width + (ow_block - 1) * w.stride_x;
+  const Shape shape{ow_block * columns, w.window_height, width, depth};
   std::vector<float> result(static_cast<size_t>(elements(shape)));
-  for (int64_t row = 0; row < together * columns; ++row) {
+  for (int64_t row = 0; row < ow_block * columns; ++row) {
     const int64_t shift = row / columns * w.stride_x;
     const float *from = weights + row % columns * taps * depth;
     for (int64_t t = 0; t < taps; ++t) {
@@ -265,19 +265,19 @@ TensorId blocked_weights(Lowering &l, const Windows &w, int64_t depth, bool is_d
 
 /* A convolution as a gemm of the pixels that windows see: indirect, or over a raster. */
 OperationPtr gemm_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                              ConvolutionKernel::Kind kind, bool is_rounded, int64_t groups = 1,
+                              ConvolutionKernel::Kind kind, bool use_bfloat16, int64_t groups = 1,
                               int64_t group_stride = 0) {
   return kind == ConvolutionKernel::raster
              ? raster_convolution(tensors, windows, layout, groups, group_stride)
-             : indirect_convolution(tensors, windows, layout, is_rounded, groups, group_stride);
+             : indirect_convolution(tensors, windows, layout, use_bfloat16, groups, group_stride);
 }
 
 /* A convolution as a gemm whose kernel is not chosen by costs. */
 OperationPtr gemm_convolution(const Lowering &l, const WeightedTensors &tensors, const Windows &windows,
                               const WeightLayout &layout, int64_t groups = 1, int64_t group_stride = 0) {
-  const bool is_rounded = rounds(l, layout);
-  const auto kind = is_rounded && suits_raster(windows, l.kernels()) ? ConvolutionKernel::raster : ConvolutionKernel::indirect;
-  return gemm_convolution(tensors, windows, layout, kind, is_rounded, groups, group_stride);
+  const bool use_bfloat16 = rounds(l, layout);
+  const auto kind = use_bfloat16 && suits_raster(windows, l.kernels()) ? ConvolutionKernel::raster : ConvolutionKernel::indirect;
+  return gemm_convolution(tensors, windows, layout, kind, use_bfloat16, groups, group_stride);
 }
 
 void lower_depthwise(Lowering &l) {
@@ -311,7 +311,7 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   for (const int32_t axis : order) box.from.push_back(own[place_of(from, axis)]);
   const TensorId image = l.in(0, from);
   const TensorId result = l.temporary(ARMNN_FLOAT32, to);
-  l.add<CopyBoxes>(Ends{image, result}, std::move(box), std::vector<std::byte>(sizeof(float)));
+  l.add<CopyBoxes>(Io{image, result}, std::move(box), std::vector<std::byte>(sizeof(float)));
   return result;
 }
 
@@ -346,14 +346,14 @@ void add_ungrouped(Lowering &l, const ConvolutionKernel &kernel, const Order &or
   const int64_t taps = windows.window_height * windows.window_width;
   const WeightLayout own{taps, depth, depth, 1, columns, taps * depth};
   const WeightLayout layout = kernel.joins_taps ? direct_layout(windows, columns) : own;
-  add_as(l, kernel, gemm_convolution({l.in(0, order), weights, bias, out}, windows, layout, kernel.kind, kernel.is_rounded));
+  add_as(l, kernel, gemm_convolution({l.in(0, order), weights, bias, out}, windows, layout, kernel.kind, kernel.use_bfloat16));
 }
 
 /* Weights are packed from the layer's own order: reordered ones would be packed again for each shape. */
 void lower_direct(Lowering &l, const ConvolutionKernel &kernel, const Convolution &c) {
   const int64_t columns = c.columns();
   const TensorId bias = bias_of(l);
-  if (c.is_last || kernel.is_rounded) {
+  if (c.is_last || kernel.use_bfloat16) {
     const TensorId weights = l.in(1, c.is_last ? plain_order(4) : channels_last(4));
     return add_ungrouped(l, kernel, c.order, weights, bias, l.out(0, c.order), c.windows, columns);
   }
@@ -367,20 +367,20 @@ void lower_direct(Lowering &l, const ConvolutionKernel &kernel, const Convolutio
 /* Several outputs side by side at once; what reaches beyond the image is cut off. */
 void lower_blocked(Lowering &l, const ConvolutionKernel &kernel, const Order &order, const Windows &windows,
                    bool is_last) {
-  const int64_t together = kernel.together;
+  const int64_t ow_block = kernel.ow_block;
   const int64_t columns = l.input(1).shape[0];
-  const TensorId weights = blocked_weights(l, windows, windows.channels, is_last, together);
-  const TensorId bias = repeated_bias(l, columns, together);
-  const Windows wide = blocked_windows(windows, together);
-  const int64_t width = wide.output_width * together;
+  const TensorId weights = blocked_weights(l, windows, windows.channels, is_last, ow_block);
+  const TensorId bias = repeated_bias(l, columns, ow_block);
+  const Windows wide = blocked_windows(windows, ow_block);
+  const int64_t width = wide.output_width * ow_block;
   if (width == windows.output_width) {
-    return add_ungrouped(l, kernel, order, weights, bias, l.out(0, order), wide, together * columns);
+    return add_ungrouped(l, kernel, order, weights, bias, l.out(0, order), wide, ow_block * columns);
   }
   const Shape shape{windows.batch, windows.output_height, width, columns};
   const TensorId made = l.temporary(ARMNN_FLOAT32, shape);
-  add_ungrouped(l, kernel, order, weights, bias, made, wide, together * columns);
+  add_ungrouped(l, kernel, order, weights, bias, made, wide, ow_block * columns);
   const Shape kept{windows.batch, windows.output_height, windows.output_width, columns};
-  l.add<CopyBoxes>(Ends{made, l.out(0, order)}, CopyBox{kept, strides_of(shape), strides_of(kept)});
+  l.add<CopyBoxes>(Io{made, l.out(0, order)}, CopyBox{kept, strides_of(shape), strides_of(kept)});
 }
 
 void lower_convolution(Lowering &l) {
@@ -390,9 +390,9 @@ void lower_convolution(Lowering &l) {
   const int64_t groups = c.groups();
   const WeightLayout layout = c.layout();
   const ConvolutionLayer layer{windows,       layout, has_constant_weights(l), l.constant_bytes(),
-                               l.fast_math(), l.fast_math().has_bfloat16 && l.may_be_rounded(0)};
+                               l.fast_math(), l.fast_math().has_bfloat16 && l.may_be_bfloat16(0)};
   const ConvolutionKernel kernel = choose_convolution(layer, l.kernels());
-  if (kernel.together > 1) return lower_blocked(l, kernel, order, windows, is_last);
+  if (kernel.ow_block > 1) return lower_blocked(l, kernel, order, windows, is_last);
   if (kernel.kind == ConvolutionKernel::direct || kernel.joins_taps) return lower_direct(l, kernel, c);
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
@@ -407,7 +407,7 @@ void lower_convolution(Lowering &l) {
     case ConvolutionKernel::winograd_1d:
       return add_as(l, kernel, winograd_1d_convolution(tensors, windows, layout, kernel.filter));
     default:
-      return add_as(l, kernel, gemm_convolution(tensors, windows, layout, kernel.kind, kernel.is_rounded, groups,
+      return add_as(l, kernel, gemm_convolution(tensors, windows, layout, kernel.kind, kernel.use_bfloat16, groups,
                                                 c.group_stride()));
   }
 }
@@ -506,7 +506,7 @@ TensorId plane_weights(Lowering &l, int64_t z, int64_t count) {
   }
   const TensorId from = l.in(1);
   const TensorId to = l.temporary(ARMNN_FLOAT32, {count});
-  l.add<CopyBoxes>(Ends{from, to}, CopyBox{{count}, {1}, {1}, z * count, 0});
+  l.add<CopyBoxes>(Io{from, to}, CopyBox{{count}, {1}, {1}, z * count, 0});
   return to;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The number of axes, and tensors of one number. */
+/* Layers that change the number of axes, and layers on tensors of one number. */
 #include "layers/lowering/lowering.h"
 #include "operations/copy/copy.h"
 

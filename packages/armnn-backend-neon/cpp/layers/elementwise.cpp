@@ -105,7 +105,7 @@ std::optional<Arithmetic> arithmetic_of(int64_t number) {
   }
 }
 
-/* Of data types and functions that have no kernel. */
+/* Arithmetic of data types and functions that have no kernel. */
 void lower_other_arithmetic(Lowering &l, int64_t operation) {
   require_one_type(l);
   require(l.output().type == l.input(0).type, "the output must have the data type of the operands");
@@ -157,7 +157,7 @@ Function unary_of(int64_t number) {
   }
 }
 
-/* Of data types and functions that have no kernel. */
+/* Functions of data types that have no kernel. */
 void lower_other_function(Lowering &l, int64_t operation) {
   const armnn_data_type type = l.input(0).type;
   require(l.output().type == type, "the output must have the data type of the input");
@@ -228,7 +228,7 @@ void lower_binary_multiplication(Lowering &l) {
   l.add(int8_binary(operands_of(l), multiplication));
 }
 
-/* Of operands in steps of the output: rounding keeps the order of numbers. */
+/* The extremes of operands in steps of the output: rounding keeps the order of numbers. */
 void lower_int8_min_max(Lowering &l, int64_t number) {
   require(is_int8(l.output()), "the output must have 8 bits");
   const armnn_data_type stored = is_signed_int8(l.output().type) ? ARMNN_SIGNED8 : ARMNN_UNSIGNED8;

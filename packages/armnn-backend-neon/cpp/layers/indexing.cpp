@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements and boxes chosen by indices. */
+/* Gathers, scatters and slices: elements and boxes chosen by indices. */
 #include <algorithm>
 
 #include "layers/lowering/lowering.h"
@@ -57,7 +57,7 @@ void lower_slice(Lowering &l) {
     require(first >= 0 && first <= from[i], "the box begins outside of the input");
     box.from_offset += begin[static_cast<size_t>(order[i])] * box.from[i];
   }
-  l.add<CopyBoxes>(l.ends(order), box);
+  l.add<CopyBoxes>(l.io(order), box);
 }
 
 void lower_tensor_scatter(Lowering &l) {
@@ -168,7 +168,7 @@ void lower_strided_slice(Lowering &l) {
   require(slicing.box.shape.size() == l.output().shape.size() && slicing.axis == shape.size(),
           "the output's rank does not fit to the slice");
   slicing.box.to = strides_of(slicing.box.shape);
-  l.add<CopyBoxes>(l.ends(), slicing.box);
+  l.add<CopyBoxes>(l.io(), slicing.box);
 }
 
 }  // namespace

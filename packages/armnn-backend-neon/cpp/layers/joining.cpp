@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors joined and split. */
+/* Concat, Stack and splits: tensors joined and divided. */
 #include "layers/lowering/int8.h"
 #include "layers/lowering/lowering.h"
 #include "operations/copy/copy.h"
@@ -51,7 +51,7 @@ void lower_splitter(Lowering &l) {
     const Value &part = l.output(i);
     require(is_alike(part, input), "the parts must have the input's data type and quantization");
     const Shape shape = in_memory(part.shape, order);
-    l.add<CopyBoxes>(Ends{source, l.out(i, order)}, CopyBox{shape, from, strides_of(shape), begin * from[axis]});
+    l.add<CopyBoxes>(Io{source, l.out(i, order)}, CopyBox{shape, from, strides_of(shape), begin * from[axis]});
     begin += shape[axis];
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that are a gemm, in floats, in bytes and of exact integers; Einsum where it is one, or permutes axes. */
+/* Layers that are a gemm, in floats, bytes and integers; Einsum where it is a gemm or a permutation. */
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -314,7 +314,7 @@ void lower_einsum(Lowering &l) {
   if (equation.terms.size() == 2) return lower_contraction(l, equation, sizes);
   const std::string &term = equation.terms[0];
   require(term.size() == equation.output.size(), "a sum over one operand is not computed here", 0);
-  l.share(0, l.in(0), order_of(equation.output, term));
+  l.alias(0, l.in(0), order_of(equation.output, term));
 }
 
 void lower_mat_mul_integer(Lowering &l) {
@@ -357,8 +357,8 @@ void lower_mat_mul_n_bits(Lowering &l) {
   require(l.output().shape == expected, "the output's shape does not fit");
   std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2)};
   for (const size_t i : {size_t{3}, size_t{4}}) inputs.push_back(l.has_input(i) ? l.in(i) : kNone);
-  const bool is_rounded = l.integer(ARMNN_PARAMETER(ARMNN_MAT_MUL_N_BITS_ACCURACY_LEVEL)) == 4;
-  l.add(few_bits_gemm(std::move(inputs), l.out(), form, weights.shape[0], is_rounded));
+  const bool quantizes_rows = l.integer(ARMNN_PARAMETER(ARMNN_MAT_MUL_N_BITS_ACCURACY_LEVEL)) == 4;
+  l.add(few_bits_gemm(std::move(inputs), l.out(), form, weights.shape[0], quantizes_rows));
 }
 
 }  // namespace

@@ -15,14 +15,14 @@ CPUACC_SHARED(AXIS, SOFTMAX, LOG_SOFTMAX);
 
 CPUACC_SHARED(BETA, SOFTMAX, LOG_SOFTMAX);
 
-/* Of Float64. */
+/* Softmax in Float64. */
 void lower_other_softmax(Lowering &l, bool takes_logarithm) {
   require(l.input(0).type == ARMNN_FLOAT64 && l.output().type == ARMNN_FLOAT64,
           std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   require(l.real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)) == 1.0, "a factor other than 1 is not computed here");
   const Shape &shape = l.input(0).shape;
   const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS));
-  l.add(along_axis(l.ends(), along(shape, axis), shape[axis], softmax_function(takes_logarithm)));
+  l.add(along_axis(l.io(), along(shape, axis), shape[axis], softmax_function(takes_logarithm)));
 }
 
 void lower_softmax(Lowering &l, bool takes_logarithm) {
@@ -31,7 +31,7 @@ void lower_softmax(Lowering &l, bool takes_logarithm) {
   require_floats(l);
   const int64_t axis = l.axis(l.input(0).shape.size(), ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS));
   const Order order = with_last(l.order(0), axis);
-  l.add(softmax(l.ends(order), l.real32(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)), takes_logarithm));
+  l.add(softmax(l.io(order), l.real32(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)), takes_logarithm));
 }
 
 void lower_int8_softmax(Lowering &l, bool takes_logarithm) {
@@ -39,7 +39,7 @@ void lower_int8_softmax(Lowering &l, bool takes_logarithm) {
   require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
   const int64_t axis = l.axis(l.input(0).shape.size(), ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS));
   const Order order = with_last(l.order(0), axis);
-  l.add(int8_softmax(l.ends(order), l.real32(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)), takes_logarithm));
+  l.add(int8_softmax(l.io(order), l.real32(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)), takes_logarithm));
 }
 
 CPUACC_SHARED(AXIS, LAYER_NORMALIZATION, RMS_NORMALIZATION);
@@ -156,7 +156,7 @@ void lower_l2_normalization(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() >= 2, "the rank must be 2 or more", 0);
   const Order order = channels_behind(l);
-  l.add(l2_normalize(l.ends(order), l.real32(ARMNN_PARAMETER(ARMNN_L2_NORMALIZATION_EPS))));
+  l.add(l2_normalize(l.io(order), l.real32(ARMNN_PARAMETER(ARMNN_L2_NORMALIZATION_EPS))));
 }
 
 void lower_local_response(Lowering &l) {
@@ -171,8 +171,8 @@ void lower_local_response(Lowering &l) {
   const Order order = channels_behind(l);
   const bool is_across = l.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE)) ==
                          ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS;
-  const Ends ends = l.ends(order);
-  l.add(is_across ? local_response(ends, rule) : spatial_response(ends, in_memory(l.input(0).shape, order), rule));
+  const Io io = l.io(order);
+  l.add(is_across ? local_response(io, rule) : spatial_response(io, in_memory(l.input(0).shape, order), rule));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ void lower_pooling(Lowering &l) {
   const Order order = image_order(l);
   const Windows windows = pooling_windows_of(l, order);
   const Pooling pooling = pooling_of(l.integer(ARMNN_PARAMETER(ARMNN_POOLING2D_POOL_TYPE)));
-  l.add(pool(l.ends(order), windows, pooling, counts_padding(l)));
+  l.add(pool(l.io(order), windows, pooling, counts_padding(l)));
 }
 
 /* In two steps: a maximum, mean or norm of the planes' ones is that of the box. */
@@ -51,7 +51,7 @@ void lower_int8_pooling(Lowering &l) {
   require_exact_sums(windows.window_height * windows.window_width);
   const bool rounds_stored = is_alike(l.input(0), l.output()) && !counts_padding(l);
   const Int8PoolingKind kind{pooling == ARMNN_POOLING_ALGORITHM_MAX, counts_padding(l), rounds_stored};
-  l.add(int8_pool(l.ends(order), windows, kind, scale_between(l), std::move(params)));
+  l.add(int8_pool(l.io(order), windows, kind, scale_between(l), std::move(params)));
 }
 
 }  // namespace

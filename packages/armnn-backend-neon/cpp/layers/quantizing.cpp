@@ -14,7 +14,7 @@ namespace {
 bool lower_within_fallback(Lowering &l, bool converts) {
   if (!converts || l.input(0).type != ARMNN_FLOAT32 || l.output().type != ARMNN_FLOAT32) return false;
   const Order order = l.order(0);
-  l.share(0, l.in(0, order), order);
+  l.alias(0, l.in(0, order), order);
   return true;
 }
 
@@ -24,7 +24,7 @@ void lower_dequantize(Lowering &l) {
   require(is_quantized(in.type) && in.quantization.scales.size() == 1,
           "only 8 and 16 bits with one scale are dequantized here", 0);
   require(l.output().type == ARMNN_FLOAT32, "the output must be Float32");
-  l.add<FormatConversion>(l.ends(l.order(0)), in.type, true);
+  l.add<FormatConversion>(l.io(l.order(0)), in.type, true);
 }
 
 void lower_quantize(Lowering &l) {
@@ -33,7 +33,7 @@ void lower_quantize(Lowering &l) {
   require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
   require(is_quantized(out.type) && out.quantization.scales.size() == 1,
           "only 8 and 16 bits with one scale are quantized here");
-  l.add<FormatConversion>(l.ends(l.order(0)), out.type, false);
+  l.add<FormatConversion>(l.io(l.order(0)), out.type, false);
 }
 
 /* A requantization. */
@@ -45,7 +45,7 @@ bool lower_to_or_from_half(Lowering &l) {
   const armnn_data_type to_type = l.output().type;
   const Order order = l.order(0);
   if (is_half(from_type) && to_type == ARMNN_FLOAT32) {
-    l.add<FormatConversion>(l.ends(order), from_type, true);
+    l.add<FormatConversion>(l.io(order), from_type, true);
     return true;
   }
   const Convert to_odd = converter_to_odd(from_type);
@@ -56,7 +56,7 @@ bool lower_to_or_from_half(Lowering &l) {
     l.add(cast({from, rounded}, to_odd));
     from = rounded;
   }
-  l.add<FormatConversion>(Ends{from, l.out(0, order)}, to_type, false);
+  l.add<FormatConversion>(Io{from, l.out(0, order)}, to_type, false);
   return true;
 }
 
@@ -66,7 +66,7 @@ void lower_cast(Lowering &l) {
   const Convert convert = converter(l.input(0).type, l.output().type);
   require(convert != nullptr,
           std::string(type_name(l.input(0).type)) + " is not cast to " + type_name(l.output().type) + " here");
-  l.add(cast(l.ends(l.order(0)), convert));
+  l.add(cast(l.io(l.order(0)), convert));
 }
 
 /* A cast between these types alone. */

@@ -25,7 +25,7 @@ struct Gates {
   Gate input, output, forget, candidate;
 };
 
-/* Of Lstm, UnidirectionalSequenceLstm and QLstm. */
+/* The inputs that are gates of Lstm, UnidirectionalSequenceLstm and QLstm. */
 constexpr Gates kGatesOfLstm{{12, 13, 14, 15, 20}, {5, 8, 11, 17, 23}, {3, 6, 9, 16, 21}, {4, 7, 10, 0, 22}};
 constexpr size_t kProjection = 18;
 constexpr size_t kProjectionBias = 19;
@@ -267,7 +267,7 @@ void lower_step(Lowering &l) {
   }
   if (is_quantized(l.output(0).stored_type)) {
     const TensorId output = lower_rounded_step(l, kGatesOfLstm, options_of(l), {1, 2, 3, 2}, lstm_rules(l));
-    l.share(1, output, plain_order(2));
+    l.alias(1, output, plain_order(2));
   } else {
     lower_sequence(l, {1, shape[0], l.input(2).shape[1], l.input(1).shape[1], 1, false, true}, {3, 1, 2});
   }
@@ -285,7 +285,7 @@ float scale_above_zero(const Lowering &l, std::string_view name, double otherwis
   return scale;
 }
 
-/* Of a gate behind its normalization; kept as it is in a layer without one. */
+/* The format of a gate behind its normalization; a layer without one keeps the gate as it is. */
 Kept kept_normalized(const Lowering &l, const Gate &gate) {
   if (!l.has_input(gate.factors)) return {};
   return {kept_of(l.input(0)).scale * kept_of(l.input(gate.factors)).scale * kNormalizationSteps};
@@ -323,7 +323,7 @@ void lower_q_lstm(Lowering &l) {
   rules.projected.type = Integer::signed16;
   rules.projection_clip = l.real32(ARMNN_PARAMETER(ARMNN_Q_LSTM_PROJECTION_CLIP));
   rules.couples_gates = has.is_coupled;
-  l.share(0, lower_rounded_step(l, kGatesOfLstm, has, {1, 2, 2, 1}, rules), plain_order(2));
+  l.alias(0, lower_rounded_step(l, kGatesOfLstm, has, {1, 2, 2, 1}, rules), plain_order(2));
 }
 
 /* The steps of the gates of QuantizedLstm, which are rounded once. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions, scans and arguments of extremes along axes. */
+/* Reductions, scans and arg-min and arg-max along axes. */
 #include <algorithm>
 
 #include "layers/lowering/int8.h"
@@ -77,7 +77,7 @@ ReducedAxes reduced_axes_of(const Lowering &l) {
   return result;
 }
 
-/* Of data types that have no kernel. */
+/* Reductions of data types that have no kernel. */
 void lower_other_reduction(Lowering &l, Reduction reduction, const ReducedAxes &axes) {
   const armnn_data_type type = l.input(0).type;
   require(l.output().type == type, "the output must have the input's data type");
@@ -85,14 +85,14 @@ void lower_other_reduction(Lowering &l, Reduction reduction, const ReducedAxes &
   require(compute != nullptr, std::string(type_name(type)) + " is not computed here", 0);
   const bool is_extreme = reduction == Reduction::maximum || reduction == Reduction::minimum;
   require(axes.count > 0 || !is_extreme, "there is no element to choose from", 0);
-  l.add(along_axis(l.ends(axes.order, axes.left), Along{axes.outer, axes.count, axes.inner}, 1, compute));
+  l.add(along_axis(l.io(axes.order, axes.left), Along{axes.outer, axes.count, axes.inner}, 1, compute));
 }
 
 void lower_reduction(Lowering &l, Reduction reduction) {
   const ReducedAxes axes = reduced_axes_of(l);
   if (l.input(0).type != ARMNN_FLOAT32) return lower_other_reduction(l, reduction, axes);
   require_floats(l);
-  l.add(reduce(l.ends(axes.order, axes.left), reduction, axes.outer, axes.count, axes.inner));
+  l.add(reduce(l.io(axes.order, axes.left), reduction, axes.outer, axes.count, axes.inner));
 }
 
 Reduction reduction_of(int64_t number) {
@@ -113,7 +113,7 @@ void lower_reduce(Lowering &l) {
 /* Pools over a window that is a row as long as there are elements. Args: scale: steps of the output in one
  * of the input.
  */
-void add_int8_row(Lowering &l, const ReducedAxes &axes, Ends ends, const Int8PoolingKind &kind, float scale,
+void add_int8_row(Lowering &l, const ReducedAxes &axes, Io io, const Int8PoolingKind &kind, float scale,
                      Int8Params params) {
   require(axes.inner >= costs::kLeastInt8ReducedColumns, "few numbers side by side are reduced in floats");
   require_exact_sums(axes.count);
@@ -123,13 +123,13 @@ void add_int8_row(Lowering &l, const ReducedAxes &axes, Ends ends, const Int8Poo
   windows.channels = axes.inner;
   windows.height = windows.window_height = windows.output_height = windows.output_width = 1;
   windows.stride_y = windows.stride_x = windows.dilation_y = windows.dilation_x = 1;
-  l.add(int8_pool(ends, windows, kind, scale, std::move(params)));
+  l.add(int8_pool(io, windows, kind, scale, std::move(params)));
 }
 
 void lower_int8_mean(Lowering &l) {
   Int8Params params = int8_io_params_of(l);
   const ReducedAxes axes = reduced_axes_of(l);
-  add_int8_row(l, axes, l.ends(axes.order, axes.left), {}, scale_between(l), std::move(params));
+  add_int8_row(l, axes, l.io(axes.order, axes.left), {}, scale_between(l), std::move(params));
 }
 
 constexpr Int8PoolingKind kMaximum{true, false, false};
@@ -161,11 +161,11 @@ void lower_int8_reduce(Lowering &l) {
   switch (reduction_of(l.integer(ARMNN_PARAMETER(ARMNN_REDUCE_REDUCE_OPERATION)))) {
     case Reduction::minimum: return lower_int8_minimum(l, axes, std::move(params));
     case Reduction::maximum:
-      return add_int8_row(l, axes, l.ends(axes.order, axes.left), kMaximum, scale, std::move(params));
+      return add_int8_row(l, axes, l.io(axes.order, axes.left), kMaximum, scale, std::move(params));
     case Reduction::mean:
-      return add_int8_row(l, axes, l.ends(axes.order, axes.left), {}, scale, std::move(params));
+      return add_int8_row(l, axes, l.io(axes.order, axes.left), {}, scale, std::move(params));
     case Reduction::sum:
-      return add_int8_row(l, axes, l.ends(axes.order, axes.left), {}, scale * static_cast<float>(axes.count),
+      return add_int8_row(l, axes, l.io(axes.order, axes.left), {}, scale * static_cast<float>(axes.count),
                              std::move(params));
     default: throw Refusal{"products are computed in floats"};
   }
@@ -187,7 +187,7 @@ void lower_scan(Lowering &l, bool is_product) {
   const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_CUM_SUM_AXIS));
   const int64_t flags = (l.flag(ARMNN_PARAMETER(ARMNN_CUM_SUM_EXCLUSIVE)) ? kExclusive : 0) |
                         (l.flag(ARMNN_PARAMETER(ARMNN_CUM_SUM_REVERSE)) ? kReverse : 0);
-  l.add(along_axis(l.ends(), along(shape, axis), shape[axis], compute, flags));
+  l.add(along_axis(l.io(), along(shape, axis), shape[axis], compute, flags));
 }
 
 void lower_arg_min_max(Lowering &l) {
@@ -207,7 +207,7 @@ void lower_arg_min_max(Lowering &l) {
     if (each != axis) left.push_back(each - (each > axis ? 1 : 0));
   }
   require(l.output().shape.size() == left.size(), "the output's rank does not fit");
-  l.add(arg_min_max(l.ends(order, left), along(in_memory(shape, order), place_of(order, axis)), find));
+  l.add(arg_min_max(l.io(order, left), along(in_memory(shape, order), place_of(order, axis)), find));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ void lower_reshape(Lowering &l) {
   require_alike(l);
   if (l.input(0).shape == l.output().shape) return l.forward();
   const TensorId from = l.in(0);
-  l.share(0, from, plain_order(l.output().shape.size()));
+  l.alias(0, from, plain_order(l.output().shape.size()));
 }
 
 static_assert(are_alike({{ARMNN_PERMUTE_DIM_MAPPINGS, 0}, {ARMNN_TRANSPOSE_DIM_MAPPINGS, 0}}));
@@ -44,10 +44,10 @@ void lower_transposition(Lowering &l, bool maps_from_input) {
     const auto other = static_cast<size_t>(whole_axis(mappings[i], mappings.size()));
     (maps_from_input ? axes[i] : axes[other]) = static_cast<int32_t>(maps_from_input ? other : i);
   }
-  if (moves_nothing(l.input(0).shape, axes)) return l.share(0, l.in(0), plain_order(axes.size()));
+  if (moves_nothing(l.input(0).shape, axes)) return l.alias(0, l.in(0), plain_order(axes.size()));
   Order result(order.size());
   for (size_t i = 0; i < order.size(); ++i) result[i] = axes[static_cast<size_t>(order[i])];
-  l.share(0, l.in(0, order), result);
+  l.alias(0, l.in(0, order), result);
 }
 
 void lower_broadcast(Lowering &l) {
@@ -61,7 +61,7 @@ void lower_broadcast(Lowering &l) {
     const size_t axis = to.size() - from.size() + i;
     if (from[i] != 1) box.from[axis] = strides[i];
   }
-  l.add<CopyBoxes>(l.ends(), box);
+  l.add<CopyBoxes>(l.io(), box);
 }
 
 /* An axis seen as [groups, members] becomes [members, groups]. */
@@ -81,7 +81,7 @@ void lower_channel_shuffle(Lowering &l) {
                     {size, groups * inner, inner, 1},
                     0,
                     0};
-  l.add<CopyBoxes>(l.ends(order), box);
+  l.add<CopyBoxes>(l.io(order), box);
 }
 
 void lower_tile(Lowering &l) {
@@ -99,7 +99,7 @@ void lower_tile(Lowering &l) {
     box.from.insert(box.from.end(), {0, from[i]});
     box.to.insert(box.to.end(), {shape[i] * to[i], to[i]});
   }
-  l.add<CopyBoxes>(l.ends(), std::move(box));
+  l.add<CopyBoxes>(l.io(), std::move(box));
 }
 
 void lower_reverse(Lowering &l) {
@@ -118,7 +118,7 @@ void lower_reverse(Lowering &l) {
     box.from_offset += (shape[axis] - 1) * box.from[axis];
     box.from[axis] = -box.from[axis];
   }
-  l.add<CopyBoxes>(l.ends(), std::move(box));
+  l.add<CopyBoxes>(l.io(), std::move(box));
 }
 
 /* The blocks of a layer between the plane and the batch. */
@@ -223,7 +223,7 @@ void lower_depth_block(Lowering &l, bool is_deep_before) {
   const Shape in_deep{deep_steps[0], deep_steps[1], side * block, deep_steps[2], block, is_crd ? side * side : 1};
   const Shape in_flat{flat_steps[0], flat_steps[1] * side, flat_steps[1], flat_steps[2] * side, flat_steps[2], 1};
   const CopyBox box{shape, is_deep_before ? in_deep : in_flat, is_deep_before ? in_flat : in_deep, 0, 0};
-  l.add<CopyBoxes>(l.ends(order), box);
+  l.add<CopyBoxes>(l.io(order), box);
 }
 
 /* A real value as a quantized tensor stores it. */
@@ -289,7 +289,7 @@ void lower_constant(Lowering &l, const Order &order, const std::vector<int64_t> 
   for (size_t i = 0; i < order.size(); ++i) {
     box.to_offset += pads[static_cast<size_t>(2 * order[i])] * box.to[i];
   }
-  l.add<CopyBoxes>(l.ends(order), std::move(box), filler_of(l.input(0), value));
+  l.add<CopyBoxes>(l.io(order), std::move(box), filler_of(l.input(0), value));
 }
 
 void lower_pad(Lowering &l) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Images sampled at other places. */
+/* Resize: images sampled at other places. */
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +58,7 @@ void lower_resize(Lowering &l) {
   const Grid grid{l.flag(ARMNN_PARAMETER(ARMNN_RESIZE_ALIGN_CORNERS)),
                   l.flag(ARMNN_PARAMETER(ARMNN_RESIZE_HALF_PIXEL_CENTERS)), is_bilinear};
   const bool mixes = is_bilinear || (is_stored && !is_alike(l.input(0), l.output()));
-  l.add(resize(l.ends(order), grid.sampling(from[1], to[1]), grid.sampling(from[2], to[2]), mixes));
+  l.add(resize(l.io(order), grid.sampling(from[1], to[1]), grid.sampling(from[2], to[2]), mixes));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements selected one by one, for any data type. */
+/* Layers that select elements one by one, for any data type. */
 #include <algorithm>
 
 #include "layers/lowering/lowering.h"
@@ -71,7 +71,7 @@ void lower_trilu(Lowering &l) {
   require(shape.size() >= 2, "there must be matrices", 0);
   constexpr int64_t kFarthest = int64_t{1} << 40;
   const int64_t diagonal = std::clamp(l.integer(ARMNN_PARAMETER(ARMNN_TRILU_K)), -kFarthest, kFarthest);
-  l.add(trilu(l.ends(), shape[shape.size() - 2], shape.back(), diagonal,
+  l.add(trilu(l.io(), shape[shape.size() - 2], shape.back(), diagonal,
               l.flag(ARMNN_PARAMETER(ARMNN_TRILU_UPPER))));
 }
 

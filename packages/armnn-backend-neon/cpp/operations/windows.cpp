@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Windows over an image of one column as windows over one of one row. */
 #include "operations/windows.h"
 
 #include <utility>

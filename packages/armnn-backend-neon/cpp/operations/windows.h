@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How windows slide over an image, channels last. */
+/* Sliding windows over images, channels last: sizes, strides and padding. */
 #pragma once
 
 #include <cstdint>

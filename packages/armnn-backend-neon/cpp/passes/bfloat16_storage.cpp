@@ -28,20 +28,20 @@ class Storage {
     while (spread()) continue;
     for (auto &operation : graph_.operations) {
       const bool converts = operation->can_store_bfloat16(kernels_);
-      if (!converts && can_be_link(graph_, *operation) && has_rounded(*operation)) make_chain(operation);
+      if (!converts && can_be_link(graph_, *operation) && has_bfloat16(*operation)) make_chain(operation);
     }
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
-      if (is_rounded(static_cast<TensorId>(i))) graph_.tensors[i].type = ARMNN_BFLOAT16;
+      if (is_bfloat16(static_cast<TensorId>(i))) graph_.tensors[i].type = ARMNN_BFLOAT16;
     }
   }
 
  private:
   size_t place(TensorId id) const { return static_cast<size_t>(graph_.owner(id)); }
   void keep(TensorId id) { fits_[place(id)] = false; }
-  bool is_rounded(TensorId id) const { return is_made_[place(id)] && fits_[place(id)]; }
+  bool is_bfloat16(TensorId id) const { return is_made_[place(id)] && fits_[place(id)]; }
 
-  bool has_rounded(const Operation &operation) const {
-    const auto is = [&](TensorId id) { return id != kNone && is_rounded(id); };
+  bool has_bfloat16(const Operation &operation) const {
+    const auto is = [&](TensorId id) { return id != kNone && is_bfloat16(id); };
     return std::any_of(operation.inputs.begin(), operation.inputs.end(), is) || is(operation.outputs[0]);
   }
 
@@ -85,7 +85,7 @@ class Storage {
   /* Keeps what is beside a tensor that stays; returns whether there was any. */
   bool spread() {
     bool has_changed = false;
-    const auto stays = [&](TensorId id) { return id != kNone && !is_rounded(id); };
+    const auto stays = [&](TensorId id) { return id != kNone && !is_bfloat16(id); };
     const auto keep_all = [&](const std::vector<TensorId> &ids) {
       for (const TensorId id : ids) {
         if (id == kNone || !fits_[place(id)]) continue;

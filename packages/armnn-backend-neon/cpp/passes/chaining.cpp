@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointwise operations that become one loop over memory. */
+/* Chaining: pointwise operations become one loop over memory. */
 #include <algorithm>
 
 #include "costs/costs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that the producer of their input computes as well. */
+/* Fusion: the producer of an input absorbs the operation that reads it, by rules. */
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -291,7 +291,7 @@ std::optional<CopyBox> composed(const CopyBox &first, const CopyBox &second) {
 
 /* Lets matrices, which are dense, go where the axes of theirs are permuted to, if rows stay side by side. */
 bool permute(OutputMatrices &matrices, const CopyBox &box) {
-  if (matrices.row_step != matrices.columns) return false; /* they are permuted by now */
+  if (matrices.row_step != matrices.columns) return false; /* the rows are permuted already */
   const auto axis_of = [&](int64_t count, int64_t step) {
     size_t axis = 0;
     while (axis < box.shape.size() && (box.shape[axis] != count || box.from[axis] != step)) ++axis;

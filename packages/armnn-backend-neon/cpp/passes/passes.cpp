@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The order of the passes. */
 #include "passes/passes.h"
 
 namespace cpuacc {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of embeddings that are the weights of a product, too: read as that has them packed, so that they are in
- * memory once.
+/* Tables of embeddings that are also the weights of a product are read in its packed form, so that they are in memory
+ * once.
  */
 #include <utility>
 #include <variant>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* CPU affinity, and quotas of cgroups of both versions. */
 #include "threads/cpus.h"
 
 #include <sched.h>

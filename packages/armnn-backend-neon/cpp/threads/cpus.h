@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many CPUs there are to use. */
+/* The number of CPUs that this process may use: affinity and cgroup quotas. */
 #pragma once
 
 #include <cstdint>

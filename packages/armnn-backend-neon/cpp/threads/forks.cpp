@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The generation of forks, and mutexes that a child finds unlocked. */
 #include "threads/forks.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The phases of ThreadGain. */
 #include "threads/gain.h"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ void ThreadGain::enter(Phase phase) {
 void ThreadGain::note(double ns) {
   ++runs_;
   spent_ns_ += ns;
-  const bool is_first = runs_ == 1 || (phase_ == Phase::single_thread && runs_ % kTried == 1); /* of those that are compared */
+  /* of those that are compared */
+  const bool is_first = runs_ == 1 || (phase_ == Phase::single_thread && runs_ % kTried == 1);
   best_ns_ = is_first ? ns : std::min(best_ns_, ns);
   switch (phase_) {
     case Phase::warms_up:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether repeated runs gain by threads. */
+/* ThreadGain: measures whether repeated runs gain by threads. */
 #pragma once
 
 #include <chrono>
@@ -48,9 +48,9 @@ class ThreadGain {
   int slow_ = 0; /* shared ones in a row that took longer than alone */
   double best_ns_ = 0.0; /* of this phase */
   double spent_ns_ = 0.0; /* in this phase */
-  double slow_ns_ = 0.0; /* what the best of the slow ones took */
+  double slow_ns_ = 0.0; /* the time of the best of the slow runs */
   double before_verify_ns_ = 0.0; /* spent in the phase of these */
-  double alone_ns_ = 0.0; /* what a run alone took */
+  double alone_ns_ = 0.0; /* the time of a run on one thread */
   double stay_ns_ = 0.0; /* how long runs stay alone */
   Clock::time_point start_;
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The threads of a pool: waking, spinning, sleeping, and shares of a loop. */
 #include "threads/pool.h"
 
 #include <sched.h>
@@ -26,7 +27,8 @@ using Clock = std::chrono::steady_clock;
  */
 constexpr auto kSpinning = std::chrono::microseconds(100);
 constexpr int kSpinsPerLook = 32; /* at the clock */
-constexpr auto kForgotten = std::chrono::milliseconds(100); /* an event later than this after the last one is a first one */
+/* an event later than this after the last one is a first one */
+constexpr auto kForgotten = std::chrono::milliseconds(100);
 constexpr int64_t kChunksPerShare = 8;
 
 inline void relax() {
@@ -81,7 +83,7 @@ struct Pool::Team {
   }
 
   ~Team() {
-    ends.store(true);
+    io.store(true);
     ++round;
     for (Share &share : shares) share.left.store(round * kRound);
     { const std::lock_guard<std::mutex> guard(mutex); }
@@ -195,7 +197,7 @@ struct Pool::Team {
     uint64_t seen = 0;
     while (true) {
       await_round(own, seen);
-      if (ends.load()) return;
+      if (io.load()) return;
       seen = own.left.load(std::memory_order_relaxed) / kRound;
       for (size_t i = 0; i < shares.size(); ++i) {
         Share &share = shares[(static_cast<size_t>(thread) + i) % shares.size()];
@@ -264,7 +266,7 @@ struct Pool::Team {
   alignas(64) std::atomic<int32_t> sleepers{0};
   std::atomic<bool> caller_sleeps{false};
   std::atomic<bool> is_crowded{false}; /* a thread ran on the CPU of the calling one: there is no other for it */
-  std::atomic<bool> ends{false};
+  std::atomic<bool> io{false};
   std::mutex mutex;
   std::condition_variable wake;
   std::condition_variable done;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share a loop. */
+/* The thread pool: threads that share the tasks of a loop. */
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Depthwise convolution of float32. */
 #include "kernels/depthwise/rows.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -50,14 +50,14 @@ CPUACC_INLINE void store_side_by_side(Number *to, int64_t step, int64_t count, c
 }
 
 template <int N, bool kHasBfloat16, typename Lanes>
-CPUACC_INLINE void store_outputs(const Stored &output, int64_t place, int64_t step, int64_t count, const Lanes &lanes,
+CPUACC_INLINE void store_outputs(const FloatOutput &output, int64_t place, int64_t step, int64_t count, const Lanes &lanes,
                                  const Floats *sums) {
   if constexpr (kHasBfloat16) {
-    if (output.rounded != nullptr) {
-      return store_side_by_side<N>(output.rounded + place, step, count, lanes, sums);
+    if (output.bfloat16 != nullptr) {
+      return store_side_by_side<N>(output.bfloat16 + place, step, count, lanes, sums);
     }
   }
-  store_side_by_side<N>(output.exact + place, step, count, lanes, sums);
+  store_side_by_side<N>(output.float32 + place, step, count, lanes, sums);
 }
 
 /* R rows of B outputs of a window of W columns, with stride S. An output is a pixel, or several side by side. */
@@ -167,7 +167,7 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
   const Number *const input = d.input + (top * d.width + left) * pixel_step;
   const float *const weights = d.weights;
   const float *const bias = d.bias;
-  const Stored output = d.output;
+  const FloatOutput output = d.output;
   const int64_t line_step = d.width * pixel_step * d.dilation_y;
   const int64_t place = (y * d.output_width + x) * pixel_step;
   const int64_t row_step = d.output_width * pixel_step;
@@ -330,7 +330,7 @@ template <typename Rows, typename Channels>
 struct PairsOfPixels {
   const Rows &d;
   const Channels &channels;
-  Rows pairs; /* the same with weights for the channels of two pixels */
+  Rows pairs; /* rows with weights for the channels of two pixels */
 
   template <int W, int S, int R, int B, bool kIsSquare, bool kHasBfloat16>
   void compute(int64_t y) const {
@@ -367,7 +367,7 @@ void dense_in_pairs(const Rows &d, const Channels &channels) {
   dense_channels<W, S, R, kBlock, true, kHasBfloat16>(PairsOfPixels<Rows, Channels>{d, channels, pairs}, 0);
 }
 
-/* Of the next vector: the processor does not fetch weights ahead that are so far apart. */
+/* Prefetches the weights of the next vector: they are too far apart for the processor to fetch them by itself. */
 inline void prefetch_weights(const float *weights, int64_t taps, int64_t step) {
   for (int64_t t = 0; t < taps; ++t) __builtin_prefetch(weights + t * step);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Beside the int8 gemm: sums of rows for the zero point of weights. */
+/* Sums of the rows of an int8 gemm, for the zero point of weights. */
 #include "kernels/int8/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {

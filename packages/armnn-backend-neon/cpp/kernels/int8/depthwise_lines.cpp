@@ -22,7 +22,7 @@ struct LinePart {
   int64_t begin; /* the first channel */
   int64_t count; /* of channels */
   Ints outside; /* bytes that are read where the image is not */
-  const uint8_t *outside_bytes; /* the same as they would be stored */
+  const uint8_t *outside_bytes; /* outside, as the image stores it */
   Ints turned; /* the highest bits that this level reads the other way round */
   const Ints *weights; /* for each line and tap, kQuads */
   const Ints *bias;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolution of bytes along a row of an image; see direct.cpp. */
+/* Direct convolution of bytes along a row of an image. */
 #include "kernels/int8/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {

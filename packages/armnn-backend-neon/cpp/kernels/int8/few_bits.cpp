@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kFewVectors = 4; /* of a panel's columns */
 constexpr int kFewColumns = kFewVectors * static_cast<int>(kLanes);
-constexpr int kFewRows = 4; /* that one unpacked register meets */
+constexpr int kFewRows = 4; /* rows that share one unpacked register of weights */
 
 /* Numbers of a row that share a step, unless they are bytes of one term: of a whole block of 256, an outlier would spoil them
  * all. A word has as many weights of 2 bits.
@@ -66,8 +66,8 @@ struct ShortsOf {
 template <Form kForm, typename Sum, typename Vector, typename Small = SmallWeights>
 CPUACC_INLINE Sum with_products(Sum sum, Vector weights, Vector row) {
   if constexpr (kForm == Form::shorts) {
-    typedef typename ShortsOf<Vector>::Type Numbers;
-    return sum + pairs_of_products(reinterpret_cast<Numbers>(weights), reinterpret_cast<Numbers>(row));
+    typedef typename ShortsOf<Vector>::Type Shorts;
+    return sum + pairs_of_products(reinterpret_cast<Shorts>(weights), reinterpret_cast<Shorts>(row));
   } else if constexpr (kForm == Form::small) {
     return sum + Small::pairs(weights, row);
   } else {
@@ -107,7 +107,7 @@ template <int kBits, int kTerms, int R, int V, typename Pairs = RowPairs>
 CPUACC_INLINE void add_words_by_pairs(Ints (&sums)[kTerms][R][V], const int32_t *&weights, const int32_t *(&steps)[kTerms][R],
                                       int64_t words) {
   constexpr int kCount = Fields<kBits, 4>::kCount;
-  constexpr int kWords = kCount == 1 ? 2 : 1; /* that have two fields */
+  constexpr int kWords = kCount == 1 ? 2 : 1; /* words of two fields */
   constexpr Ints kFirst = {0, 4, 1, 5}, kSecond = {2, 6, 3, 7};
   Ints blocks[kTerms][R / 2][2 * V];
   CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
@@ -162,15 +162,15 @@ CPUACC_INLINE void sum_group(Vector (&sums)[terms_of(kForm)][R][V], const int32_
     /* A pair of products is at most 2 * 15 * 127: eight of them fit into 16 bits, and more of smaller weights. */
     constexpr int64_t kWords = 4;
     static_assert(kWords * 16 / kBits * ((1 << kBits) - 1) * 127 <= 32767);
-    typedef typename ShortsOf<Vector>::Type Numbers;
+    typedef typename ShortsOf<Vector>::Type Shorts;
     for (int64_t left = words; left > 0; left -= kWords) {
-      Numbers pairs[1][R][V];
+      Shorts pairs[1][R][V];
       CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        CPUACC_UNROLL for (int v = 0; v < V; ++v) pairs[0][r][v] = Numbers{};
+        CPUACC_UNROLL for (int v = 0; v < V; ++v) pairs[0][r][v] = Shorts{};
       }
       add_words<kBits, kForm>(pairs, weights, steps, left < kWords ? left : kWords);
       CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[0][r][v] += pairs_of_products(pairs[0][r][v], Numbers{} + 1);
+        CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[0][r][v] += pairs_of_products(pairs[0][r][v], Shorts{} + 1);
       }
     }
   } else if constexpr (RowPairs::kAreThere && R % 2 == 0) {
@@ -252,8 +252,8 @@ void multiply_panel(const FewBitsPanel &p) {
 /* Products of bytes are as exact as the rounded row is; sums of those of weights of 8 bits do not fit into shorts. */
 constexpr bool adds_in_shorts(int32_t bits) { return kReads == Reads::shorts && SmallWeights::kAreThere && bits < 8; }
 
-FewBitsSteps few_bits_steps(int32_t bits, int64_t block_size, bool is_rounded) {
-  if (is_rounded && (kReads != Reads::shorts || adds_in_shorts(bits))) return {4, 1, block_size};
+FewBitsSteps few_bits_steps(int32_t bits, int64_t block_size, bool quantizes_rows) {
+  if (quantizes_rows && (kReads != Reads::shorts || adds_in_shorts(bits))) return {4, 1, block_size};
   return kReads == Reads::shorts ? FewBitsSteps{2, 1, kNearGroup} : FewBitsSteps{4, 2, kNearGroup};
 }
 
@@ -276,7 +276,8 @@ void few_bits_panel(const FewBitsPanel &p) {
 constexpr int kRoundedTogether = 16; /* numbers: whole words and whole registers */
 typedef int8_t RoundedBytes __attribute__((vector_size(kRoundedTogether)));
 
-/* The lowest bits of such numbers. Parts go through general registers: in memory, a load of the whole waits for them. */
+/* The lowest bits of such numbers. Parts go through general registers: in memory, a load of the whole waits for them.
+ */
 inline RoundedBytes bytes_together(const Ints (&numbers)[kRoundedTogether / kLanes]) {
   typedef std::conditional_t<kLanes == 4, int32_t, int64_t> Part;
   typedef Part Parts __attribute__((vector_size(kRoundedTogether)));
@@ -328,7 +329,7 @@ float put_steps(const float *x, int64_t n, int64_t group, float step, float *lef
   return sum_of(sum) * step;
 }
 
-/* Of a group; at least the bits of infinity if a number is none. */
+/* The bits of the largest absolute value of a group; at least those of infinity if one is infinite or NaN. */
 inline int32_t bits_of_largest(const float *x, int64_t n) {
   const auto larger = [](Floats a, Floats b) { /* as whole numbers, whose order is that of sizes */
     const auto one = reinterpret_cast<Ints>(a), other = reinterpret_cast<Ints>(b);
@@ -360,7 +361,7 @@ void round_row(const FewBitsRounding &r) {
       const float *x = r.x + at;
       constexpr int32_t kInfinity = 0x7f800000;
       const int32_t bits = bits_of_largest(x, n);
-      if (bits >= kInfinity) { /* which its sum alone passes on */
+      if (bits >= kInfinity) { /* the block's sum is NaN then, and so is the result */
         std::memset(first + at, 0, static_cast<size_t>(group) * sizeof(Step));
         if (second != nullptr) std::memset(second + at, 0, static_cast<size_t>(group) * sizeof(Step));
         *steps = 0.0f;

@@ -156,7 +156,7 @@ void gemv_of(const Int8Gemv &g) {
 template <typename T>
 void widen_all(const T *bytes, int16_t *numbers, int64_t n) {
   typedef T HalfVector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
-  typedef int16_t Numbers __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
+  typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
   constexpr int64_t kTogether = CPUACC_VECTOR_BYTES / 2;
   if (n < kTogether) {
     for (int64_t i = 0; i < n; ++i) numbers[i] = bytes[i];
@@ -166,7 +166,7 @@ void widen_all(const T *bytes, int16_t *numbers, int64_t n) {
     const int64_t first = i + kTogether <= n ? i : n - kTogether;
     HalfVector half;
     std::memcpy(&half, bytes + first, sizeof half);
-    const Numbers whole = __builtin_convertvector(half, Numbers);
+    const Shorts whole = __builtin_convertvector(half, Shorts);
     std::memcpy(numbers + first, &whole, sizeof whole);
   }
 }

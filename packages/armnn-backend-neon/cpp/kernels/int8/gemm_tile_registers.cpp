@@ -19,7 +19,7 @@ struct OfSigned {
 constexpr int kBlockVectors = kBlockColumns / static_cast<int>(kLanes);
 constexpr int32_t kRowsTogether = 4;
 
-/* Of the level that this one adds to: for rows that do not fill a register. */
+/* The kernel of the level that this one adds to: for rows that do not fill a register. */
 void (*gemm_in_vectors)(const Int8GemmTile &tile);
 int32_t rows_in_vectors;
 

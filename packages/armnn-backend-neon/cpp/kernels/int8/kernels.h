@@ -45,7 +45,7 @@ struct Int8GemmTile {
   int64_t rows_stride;
   int64_t taps;
   int64_t depth;
-  bool is_signed; /* what the rows hold */
+  bool is_signed; /* whether the bytes of the rows are */
   const int8_t *b;
   const int8_t *ahead; /* weights read soon: a tile of table.rows rows fetches a line for each four k; nullptr: none */
   int32_t b_zero_point; /* times the sum of each row is taken off */
@@ -57,10 +57,10 @@ struct Int8GemmTile {
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
   Requantization requantization;
-  /* Of a panel of small weights: fours of k whose weights are too large, which are zeros in the panel: each the tap's
+  /* In a panel of small weights, the fours of k whose weights are too large, which are zeros in the panel: each the tap's
    * number times the fours of a tap, plus its own in the tap; and a row of the panel for each.
    */
-  int32_t small_fours; /* whose products are added in 16 bits: kFewSmallFours or kManySmallFours */
+  int32_t small_fours; /* fours whose products are added in 16 bits: kFewSmallFours or kManySmallFours */
   int32_t large_count;
   const int32_t *large_fours;
   const int8_t *large_weights;
@@ -111,7 +111,7 @@ struct Int8DirectRow {
   int64_t taps;
   int64_t tap_step;
   int64_t depth; /* a multiple of four; B has zeros for what is not of the window */
-  bool is_signed; /* what the image holds */
+  bool is_signed; /* whether the bytes of the image are */
   const int8_t *b;
   const int32_t *bias; /* of the first column, filled up to table.columns */
   uint8_t *c;
@@ -170,7 +170,7 @@ struct Int8DepthwiseLines : DepthwiseShape {
   int64_t lines; /* of four rows each, or of one */
   int64_t taps; /* of a line, so many columns apart */
   int64_t tap_step;
-  int64_t columns; /* that outputs see, from left on */
+  int64_t columns; /* columns that outputs see, from left on */
   void *interleaved; /* room for lines * columns * 4 vectors */
   bool is_signed;
   int32_t zero_point; /* of the image, as stored */
@@ -234,7 +234,8 @@ struct Int8Prelu {
 
 constexpr float kFewBitsSecond = 1.0f / 254.0f; /* a step of the second term, in steps of the first one */
 
-/* The numbers that a row is rounded to: four bytes or two shorts in a word of 32 bits; in one term or the sum of two. */
+/* The numbers that a row is rounded to: four bytes or two shorts in a word of 32 bits; in one term or the sum of two.
+ */
 struct FewBitsSteps {
   int32_t in_word;
   int32_t terms;
@@ -276,13 +277,13 @@ struct FewBitsPanel {
   const float *bias; /* nullptr: none */
   float *y;
   int64_t y_step; /* from a row to the next one */
-  int64_t columns; /* that are there */
+  int64_t columns; /* 1 .. few_bits_columns */
 };
 
 struct Int8Kernels {
   int32_t rows; /* of a tile of C */
   int32_t columns;
-  int32_t read_offset[2]; /* what reading adds to an element: an unsigned one, a signed one */
+  int32_t read_offset[2]; /* the number that reading adds to an element: to an unsigned one, to a signed one */
   int32_t depthwise_group; /* 4: bytes side by side, 2: 16 bits each, 1: 32 bits */
   int32_t lanes; /* int32_t in a vector */
   /* Bytes as numbers of 16 bits, which gemm_tile, direct_row and sum_rows read then; nullptr: these read bytes. */
@@ -303,7 +304,7 @@ struct Int8Kernels {
   void (*depthwise_lines)(const Int8DepthwiseLines &lines);
   int32_t line_channels;
   int32_t least_line_channels;
-  /* Of each row of A, over taps and depth, as it is read. */
+  /* The sum of each row of A over taps and depth, as bytes are read. */
   void (*sum_rows)(const Int8GemmTile &tile, int32_t *sums);
   void (*pooling_row)(const Int8PoolingRow &row);
   /* A step is 1, or 0 for an operand that is one number. */
@@ -317,13 +318,15 @@ struct Int8Kernels {
   void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
 
   int32_t few_bits_columns; /* of a panel */
-  /* Args: bits: of weights; is_rounded: whether a number of a row may be 8 bits, else it is nearly a float. */
-  FewBitsSteps (*few_bits_steps)(int32_t bits, int64_t block_size, bool is_rounded);
+  /* Args: bits: of weights; quantizes_rows: whether a number of a row may be rounded to 8 bits, else two terms of 8 bits
+   * hold it nearly as a float.
+   */
+  FewBitsSteps (*few_bits_steps)(int32_t bits, int64_t block_size, bool quantizes_rows);
   bool few_bits_turned; /* whether weights of 8 bits are read as signed bytes */
   void (*few_bits_panel)(const FewBitsPanel &panel);
   void (*round_few_bits)(const FewBitsRounding &rounding);
 
-  /* Of the weight of one of four k and a column of a panel. Bytes: the four of a column side by side. Numbers of 16
+  /* The place of the weight of one of four k and a column of a panel. Bytes: the four of a column side by side. Numbers of 16
    * bits: two and two k; the weights of a vector of columns are the low bytes of such numbers, those of the next
    * vector the high ones.
    */

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kTogether = 4; /* vectors of channels: the bytes of one register */
 
-/* Of V vectors of channels from c on, of the last of which n are there. */
+/* Folds the elements of a window, for V vectors of channels from c on; the last vector has n of them. */
 template <typename T, int V, typename Fold>
 inline void fold(const Int8PoolingRow &row, const Range &rows, const Range &columns, int64_t left, int64_t c,
                  int64_t n, const Fold &take, Ints (&result)[V]) {
@@ -35,7 +35,7 @@ inline void gather(const Int8PoolingRow &row, const Range &rows, const Range &co
   fold<T, V>(row, rows, columns, left, c, n, [](Ints a, Ints b) { return a + b; }, result);
 }
 
-/* Of a window that holds so many elements. */
+/* The elements of a window inside of the image, and the divisor of their average. */
 struct Window {
   int64_t inside;
   int64_t divisor;

@@ -15,7 +15,7 @@ namespace {
 
 /* Between numbers and bytes. The compiler's own conversions take the vectors apart. */
 template <typename T>
-struct Stored {
+struct BytesOf {
   typedef T Vector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
 };
 

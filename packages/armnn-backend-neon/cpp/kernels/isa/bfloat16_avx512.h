@@ -17,7 +17,7 @@ inline Floats multiply_add(Floats sum, Pairs x, Pairs y) {
 }
 
 /* A vector of numbers, rounded, in the lower half of a register. */
-inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
+inline void store_bfloat16(Bfloat16 *y, Floats x, int64_t n) {
   const auto rounded = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(x)));
   _mm256_mask_storeu_epi16(y, static_cast<__mmask16>((1u << n) - 1u), rounded);
 }

@@ -19,7 +19,7 @@ inline __m512i upper_halves() {
 }
 
 /* The first n lanes; the others are 0. */
-inline Floats load_rounded(const Bfloat16 *p, int64_t n) {
+inline Floats load_bfloat16(const Bfloat16 *p, int64_t n) {
   const __m256i halves = _mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1u), p);
   constexpr __mmask32 kUpper = 0xaaaaaaaau;
   return reinterpret_cast<Floats>(

@@ -19,7 +19,7 @@ inline Floats multiply_add(Floats sum, Pairs x, Pairs y) {
 }
 
 /* A vector of numbers, rounded to the nearest, ties to even; NaN stays NaN. */
-inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
+inline void store_bfloat16(Bfloat16 *y, Floats x, int64_t n) {
   const Words bits = reinterpret_cast<Words>(x);
   const Words nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   const Words no_number = bits >> 16 | 0x40;
@@ -28,7 +28,7 @@ inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
 }
 
 /* The first n lanes; the others are 0. */
-inline Floats load_rounded(const Bfloat16 *p, int64_t n) {
+inline Floats load_bfloat16(const Bfloat16 *p, int64_t n) {
   HalfBits halves{};
   std::memcpy(&halves, p, static_cast<size_t>(n < kLanes ? n : kLanes) * sizeof(Bfloat16));
   return reinterpret_cast<Floats>(__builtin_convertvector(halves, Words) << 16);

@@ -17,14 +17,14 @@ inline Floats multiply_add(Floats sum, Pairs x, Pairs y) {
 }
 
 /* The first n lanes; the others are 0. */
-inline Floats load_rounded(const Bfloat16 *p, int64_t n) {
+inline Floats load_bfloat16(const Bfloat16 *p, int64_t n) {
   uint16x4_t halves = vdup_n_u16(0);
   std::memcpy(&halves, p, static_cast<size_t>(n) * sizeof(Bfloat16));
   return reinterpret_cast<Floats>(vshlq_n_u32(vmovl_u16(halves), 16));
 }
 
 /* A vector of numbers, rounded, in the lower half of a register. */
-inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
+inline void store_bfloat16(Bfloat16 *y, Floats x, int64_t n) {
   const bfloat16x4_t rounded = vcvt_bf16_f32(reinterpret_cast<float32x4_t>(x));
   std::memcpy(y, &rounded, static_cast<size_t>(n) * sizeof(Bfloat16));
 }

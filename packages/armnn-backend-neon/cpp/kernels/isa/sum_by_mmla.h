@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The dot product of bytes where an instruction multiplies two rows with two columns, eight deep.
  *
- * A block is what it adds to: [row 0 column 0, row 0 column 1, row 1 column 0, row 1 column 1].
+ * It adds to a block of sums: [row 0 column 0, row 0 column 1, row 1 column 0, row 1 column 1].
  */
 #pragma once
 

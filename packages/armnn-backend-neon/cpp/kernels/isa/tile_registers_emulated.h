@@ -92,7 +92,7 @@ inline void copy_row(uint8_t *to, const uint8_t *from, int64_t bytes) {
   std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-/* Of a product: what a row of the left one and the rows of the right one have in common. */
+/* The shape of a product: its rows and columns, and the fours of k that both operands have. */
 struct ProductShape {
   int rows, columns, fours;
 };

@@ -90,7 +90,7 @@ inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_
   _mm_mask_storeu_epi8(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m128i>(x));
 }
 
-/* Of the processors of this level only some can do this. */
+/* Only some processors of this level have these instructions (AVX-512 VBMI). */
 [[maybe_unused]] __attribute__((target("avx512vbmi"))) void look_up_by_permutations(
     const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
   constexpr int64_t kBytes = 64;

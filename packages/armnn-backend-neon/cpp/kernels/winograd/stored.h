@@ -11,16 +11,16 @@ template <bool kHasBfloat16, typename Lanes>
 CPUACC_INLINE void add_residual(const Epilogue &epilogue, int64_t place, const Lanes &lanes, Floats &sum) {
   if (epilogue.residual != nullptr) sum += lanes.get(epilogue.residual + place);
   if constexpr (kHasBfloat16) {
-    if (epilogue.rounded_residual != nullptr) sum += get(lanes, epilogue.rounded_residual + place);
+    if (epilogue.bfloat16_residual != nullptr) sum += get(lanes, epilogue.bfloat16_residual + place);
   }
 }
 
 template <bool kHasBfloat16, typename Lanes>
-CPUACC_INLINE void put_stored(const Stored &to, int64_t place, const Lanes &lanes, Floats x) {
+CPUACC_INLINE void put_stored(const FloatOutput &to, int64_t place, const Lanes &lanes, Floats x) {
   if constexpr (kHasBfloat16) {
-    if (to.rounded != nullptr) return put(lanes, to.rounded + place, x);
+    if (to.bfloat16 != nullptr) return put(lanes, to.bfloat16 + place, x);
   }
-  lanes.put(to.exact + place, x);
+  lanes.put(to.float32 + place, x);
 }
 
 }  // namespace

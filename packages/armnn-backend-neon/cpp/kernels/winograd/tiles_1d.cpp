@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Minimal filtering along one axis, of float32. */
 #include "kernels/winograd/tiles_1d.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Minimal filtering F(m x m, 3 x 3), of float32. */
 #include "kernels/winograd/tiles_2d.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -162,7 +162,7 @@ void Lowering::lower_as_floats(const Layer &layer) {
   layer_ = &layer;
   for (const size_t i : stored_outputs) {
     const Form made = forms_of(as_float.outputs[i]).front();
-    add<FormatConversion>(Ends{made.tensor, out(i, made.order)}, output(i).type, false);
+    add<FormatConversion>(Io{made.tensor, out(i, made.order)}, output(i).type, false);
   }
 }
 
@@ -194,7 +194,7 @@ TensorId Lowering::decoded(const Value &from, const Form &source) {
   const Quantization &own = from.quantization;
   const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
   if (is_half(from.type) || own.scales.size() == 1) {
-    add<FormatConversion>(Ends{source.tensor, made}, from.type, true);
+    add<FormatConversion>(Io{source.tensor, made}, from.type, true);
     return made;
   }
   require(std::all_of(own.zero_points.begin(), own.zero_points.end(), [](int32_t zero) { return zero == 0; }),
@@ -202,7 +202,7 @@ TensorId Lowering::decoded(const Value &from, const Form &source) {
   Tensor steps = graph_[source.tensor];
   steps.alias = source.tensor;
   steps.quantization = {{1.0f}, {0}};
-  add<FormatConversion>(Ends{graph_.add(std::move(steps)), made}, from.type, true);
+  add<FormatConversion>(Io{graph_.add(std::move(steps)), made}, from.type, true);
   Shape shape(from.shape.size(), 1);
   shape[place_of(source.order, own.axis)] = static_cast<int64_t>(own.scales.size());
   return times(made, shape, own.scales);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Scales, zero points, tables and bounds of layers on bytes. */
 #include "layers/lowering/int8.h"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ ByteTable complemented_bytes() {
 void lower_table(Lowering &l, size_t i, const RealFunction &function, std::optional<Bounds> bounds) {
   require(is_int8(l.input(i)) && is_int8(l.output()), "input and output must have 8 bits");
   const Order order = l.order(i);
-  l.add(int8_lookup(Ends{l.in(i, order), l.out(0, order)}, {tabulated(l, l.input(i), l.output(), function), bounds}));
+  l.add(int8_lookup(Io{l.in(i, order), l.out(0, order)}, {tabulated(l, l.input(i), l.output(), function), bounds}));
 }
 
 void lower_int8_function(Lowering &l, Elementwise function) {

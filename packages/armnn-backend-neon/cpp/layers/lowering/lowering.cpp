@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The tensors of values in the orders that layers ask for, and the list of layer types. */
 #include "layers/lowering/lowering.h"
 
 #include <algorithm>
@@ -193,7 +194,7 @@ Order Lowering::common_order() const {
   return plain_order(rank);
 }
 
-bool Lowering::may_be_rounded(size_t i) const {
+bool Lowering::may_be_bfloat16(size_t i) const {
   const std::vector<Form> &forms = forms_.at(static_cast<size_t>(layer_->inputs.at(i)));
   return !forms.empty() && may_be_stored_in_bfloat16(graph_, kernels_, forms.front().tensor);
 }
@@ -233,7 +234,7 @@ TensorId Lowering::out(size_t i, const Order &order) {
   return id;
 }
 
-void Lowering::share(size_t i, TensorId shared, const Order &order) {
+void Lowering::alias(size_t i, TensorId shared, const Order &order) {
   Tensor tensor = tensor_of(output(i), order);
   tensor.alias = shared;
   tensor.constant = graph_[shared].constant;

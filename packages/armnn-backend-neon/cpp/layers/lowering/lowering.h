@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a layer to operations. The order of each tensor's axes is chosen here, in one walk: a layer
+/* Lowering: from a layer to operations. The order of each tensor's axes is chosen here, in one walk: a layer
  * that is best in some order makes its output in it, layers that do not care keep the order of their
  * input, and only where another one is needed the tensor is reordered, once.
  */
@@ -49,16 +49,16 @@ struct Value {
   bool is_static = true; /* rank and dimensions are known */
   Shape shape;
   Quantization quantization;
-  armnn_data_type stored_type = ARMNN_FLOAT32; /* what it is outside of a layer that is computed in floats */
+  armnn_data_type stored_type = ARMNN_FLOAT32; /* its type outside of a layer that is computed in floats */
   Quantization steps; /* in which it is stored there */
   const void *address = nullptr; /* of a constant's elements; nullptr: it is computed */
   std::shared_ptr<const void> memory;
-  std::weak_ptr<LentConstant> lent; /* the same, if the host's own is used */
+  std::weak_ptr<LentConstant> lent; /* the memory, if it is the host's */
   uintptr_t identity = 0; /* of the constant: no other one ever has it; 0: unknown */
   bool is_left_out = false; /* the constant reads as zeros: a stored program has it only packed */
   mutable bool is_read = false; /* lowering read the constant's elements */
   std::shared_ptr<DecodedConstant> decoded; /* the constant, if it is one */
-  const Value *source = nullptr; /* what that is decoded from */
+  const Value *source = nullptr; /* the value that decoded is made of */
 
   bool is_constant() const { return address != nullptr; }
   /* The elements of a constant, to be read now: only what is read like this, or by a run, is stored
@@ -160,7 +160,7 @@ class Lowering {
   }
   const Kernels &kernels() const { return kernels_; }
   const FastMath &fast_math() const { return fast_math_; }
-  /* Of all constants of the graph, as the host gave them. */
+  /* The bytes of all constants of the graph, as the host gave them. */
   int64_t constant_bytes();
   size_t input_count() const { return layer_->inputs.size(); }
   bool has_input(size_t i) const { return i < layer_->inputs.size() && layer_->inputs[i] >= 0; }
@@ -175,7 +175,7 @@ class Lowering {
   TensorId in(size_t i, const Order &order);
   TensorId in(size_t i) { return in(i, plain_order(input(i).shape.size())); }
   /* Whether the operation that makes an input may store it in bfloat16, as far as that is known before the passes. */
-  bool may_be_rounded(size_t i) const;
+  bool may_be_bfloat16(size_t i) const;
   /* Refuses an input that is computed. */
   void require_constant(size_t i, std::string_view what) const;
   /* A constant input's memory, in plain order, to be read now. Refuses one that is computed. */
@@ -196,11 +196,11 @@ class Lowering {
   TensorId out(size_t i, const Order &order);
   TensorId out(size_t i = 0) { return out(i, plain_order(output(i).shape.size())); }
   /* The first input in an order, and the first output in another one. */
-  Ends ends(const Order &order, const Order &to) { return {in(0, order), out(0, to)}; }
-  Ends ends(const Order &order) { return ends(order, order); }
-  Ends ends() { return {in(0), out()}; }
+  Io io(const Order &order, const Order &to) { return {in(0, order), out(0, to)}; }
+  Io io(const Order &order) { return io(order, order); }
+  Io io() { return {in(0), out()}; }
   /* Says that an output is the memory of a tensor, in an order. */
-  void share(size_t i, TensorId tensor, const Order &order);
+  void alias(size_t i, TensorId tensor, const Order &order);
   /* Says that the output is the first input, in all of its orders. */
   void forward();
 
@@ -271,7 +271,9 @@ const LayerType &layer_type(std::string_view name);
 
 /* The scales of a value times a factor; floats have one of 1. */
 std::vector<double> steps_times(const Value &value, double factor);
-/* Of the bias of a layer whose first three inputs are data, weights and bias, if one of the former is quantized. */
+/* The steps of the bias of a layer whose first three inputs are data, weights and bias, if data or weights are
+ * quantized.
+ */
 std::vector<double> weighted_bias_steps(const Lowering &lowering, size_t i);
 
 /* Which functions lower which layer type; one list per family of the layer table. */

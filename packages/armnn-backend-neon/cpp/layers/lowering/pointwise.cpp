@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Lowering of functions, and of operands that are broadcast. */
 #include "layers/lowering/pointwise.h"
 
 #include "layers/lowering/int8.h"
@@ -110,7 +111,7 @@ Elementwise activation_of(int64_t number, float a, float b) {
 
 void lower_function(Lowering &l, Elementwise function) {
   require_floats(l);
-  l.add(apply_function(l.ends(l.common_order()), function));
+  l.add(apply_function(l.io(l.common_order()), function));
 }
 
 }  // namespace cpuacc

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Sliding windows from the parameters of a layer, and their bounds. */
 #include "layers/lowering/windows.h"
 
 namespace cpuacc {
@@ -47,9 +48,9 @@ static_assert(std::string_view(ARMNN_CONVOLUTION3D_STRIDE_Z) == ARMNN_POOLING3D_
 static_assert(std::string_view(ARMNN_CONVOLUTION3D_DATA_LAYOUT) == ARMNN_POOLING3D_DATA_LAYOUT);
 CPUACC_SHARED(DATA_LAYOUT, CONVOLUTION2D, RESIZE);
 
-constexpr int64_t kFarthest = int64_t{1} << 24; /* what no image reaches; products stay exact */
+constexpr int64_t kFarthest = int64_t{1} << 24; /* larger than any image; products of such numbers stay exact */
 
-/* Refuses what products may not be exact of. */
+/* Refuses windows so large or far that products of their numbers may not be exact. */
 void require_near(const Windows &windows) {
   require(windows.dilation_y > 0 && windows.dilation_x > 0, "a dilation must be at least 1");
   for (const int64_t number : {windows.stride_y, windows.stride_x, windows.dilation_y, windows.dilation_x,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The windows of layers on images. */
+/* The sliding windows of layers on images and volumes, from their parameters. */
 #pragma once
 
 #include "layers/lowering/lowering.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Attention block by block, attention to a cache, and rotary embedding. */
 #include "operations/attention/attention.h"
 
 #include <algorithm>
@@ -202,7 +203,8 @@ class CachedAttention final : public Operation {
 
   void run(const Frame &frame) const override {
     int64_t most = 0;
-    for (int64_t n = 0; n < sizes_.batch; ++n) most = std::max(most, length(frame, n)); /* throws here, not in a thread */
+    /* throws here, not in a thread */
+    for (int64_t n = 0; n < sizes_.batch; ++n) most = std::max(most, length(frame, n));
     const int64_t blocks = rows_ == 0 ? 0 : ratio_up(all_rows_, rows_);
     const double score_ns = static_cast<double>(sizes_.depth + sizes_.width) * frame.ns_of(costs::multiply_add) +
                             costs::kFunctionElements * frame.element_ns();
@@ -215,7 +217,7 @@ class CachedAttention final : public Operation {
  private:
   WeightLayout query_layout(int64_t rows) const { return {1, 0, sizes_.depth, 1, rows, sizes_.depth}; }
 
-  /* Of an item's cache. Throws std::out_of_range. */
+  /* The rows of an item's cache. Throws std::out_of_range. */
   int64_t length(const Frame &frame, int64_t item) const {
     const auto *memory = frame.in<std::byte>(inputs[3]);
     const int64_t place = item * length_step_;
@@ -356,7 +358,7 @@ class CachedAttention final : public Operation {
   CacheRules rules_;
   Shape mask_steps_;
   int64_t all_rows_ = 0; /* of the heads that share keys */
-  int64_t rows_ = 0; /* that go together */
+  int64_t rows_ = 0; /* rows that share a walk over the keys */
   int64_t length_step_ = 0;
   int64_t padded_width_ = 0;
   bool are_few_ = false; /* rows: keys multiply each of them, else all together */

@@ -20,7 +20,7 @@ struct AttentionRules {
   float scale;
   float softcap; /* 0: none */
   bool is_causal;
-  int64_t first_keys; /* that the first query sees, if causal */
+  int64_t first_keys; /* keys that the first query sees, if causal */
 };
 
 /* softmax(scale * query * key^T + mask) * value. Args: mask_steps: along batch, heads, queries and keys. */
@@ -34,7 +34,9 @@ struct CacheRules {
   int64_t window; /* keys that a query sees up to its own; 0: all */
 };
 
-/* Attention to the first keys of a cache, which is read in place. Args: inputs: query, key, value, lengths, mask, sink. */
+/* Attention to the first keys of a cache, which is read in place. Args: inputs: query, key, value, lengths, mask,
+ * sink.
+ */
 OperationPtr cached_attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
                               const CacheRules &rules, Shape mask_steps);
 

@@ -20,11 +20,11 @@ int64_t most_outputs_per_block(const Windows &w, int64_t columns) {
   return std::min(costs::kMostBlockColumns / columns, w.output_width);
 }
 
-Windows blocked_windows(const Windows &windows, int64_t together) {
+Windows blocked_windows(const Windows &windows, int64_t ow_block) {
   Windows w = windows;
-  w.window_width += (together - 1) * w.stride_x;
-  w.output_width = ratio_up(w.output_width, together);
-  w.stride_x *= together;
+  w.window_width += (ow_block - 1) * w.stride_x;
+  w.output_width = ratio_up(w.output_width, ow_block);
+  w.stride_x *= ow_block;
   const int64_t reach = (w.output_width - 1) * w.stride_x + w.window_width;
   w.pad_right = std::max(w.pad_right, reach - w.pad_left - w.width);
   return w;
@@ -83,11 +83,11 @@ costs::Work direct_work(const Windows &w, const WeightLayout &layout, const Kern
   return work;
 }
 
-costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_rounded, const Kernels &kernels) {
+costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool use_bfloat16, const Kernels &kernels) {
   const int64_t rows = w.batch * w.output_height * w.output_width;
   costs::Work work;
-  if (is_rounded) {
-    work = rounded_gemm_work(rows, layout, are_pixels(w), kernels);
+  if (use_bfloat16) {
+    work = bfloat16_gemm_work(rows, layout, are_pixels(w), kernels);
   } else if (are_pixels(w) && are_dots(layout, kernels)) {
     work = dots_work(rows, layout, kernels).add(costs::operation, 1.0);
   } else {
@@ -98,68 +98,68 @@ costs::Work indirect_work(const Windows &w, const WeightLayout &layout, bool is_
 }
 
 /* Adds the work of cropping the columns that come of rounding up to whole blocks of outputs. */
-void add_cut(costs::Work &work, const ConvolutionLayer &layer, const Windows &blocked, int64_t together) {
-  if (blocked.output_width * together == layer.windows.output_width) return;
+void add_cut(costs::Work &work, const ConvolutionLayer &layer, const Windows &blocked, int64_t ow_block) {
+  if (blocked.output_width * ow_block == layer.windows.output_width) return;
   const int64_t outputs = blocked.batch * blocked.output_height * layer.windows.output_width;
   work.add(costs::element, static_cast<double>(outputs * layer.layout.columns));
 }
 
-/* Of all groups, from that of one: the operation begins once. */
+/* The work of all groups, from that of one: the operation begins once. */
 costs::Work of_all_groups(const costs::Work &work, const ConvolutionLayer &layer) {
   costs::Work all = scaled(work, static_cast<double>(layer.groups()));
   all.counts[costs::operation] = work.counts[costs::operation];
   return all;
 }
 
-Windows windows_of(const ConvolutionLayer &layer, int64_t together) {
-  return together == 1 ? layer.windows : blocked_windows(layer.windows, together);
+Windows windows_of(const ConvolutionLayer &layer, int64_t ow_block) {
+  return ow_block == 1 ? layer.windows : blocked_windows(layer.windows, ow_block);
 }
 
 /* So many outputs as one row. */
-ConvolutionKernel plain_kernel(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
-  const Windows w = windows_of(layer, together);
+ConvolutionKernel plain_kernel(const ConvolutionLayer &layer, int64_t ow_block, const Kernels &kernels) {
+  const Windows w = windows_of(layer, ow_block);
   WeightLayout layout = layer.layout;
   layout.taps = w.window_height * w.window_width;
-  layout.columns *= together;
+  layout.columns *= ow_block;
   ConvolutionKernel kernel;
-  kernel.together = together;
+  kernel.ow_block = ow_block;
   kernel.kind = layer.is_ungrouped() && suits_direct(w) ? ConvolutionKernel::direct : ConvolutionKernel::indirect;
   kernel.work = kernel.kind == ConvolutionKernel::direct ? direct_work(w, layout, kernels)
                                                          : indirect_work(w, layout, false, kernels);
-  add_cut(kernel.work, layer, w, together);
+  add_cut(kernel.work, layer, w, ow_block);
   kernel.work = of_all_groups(kernel.work, layer);
   return kernel;
 }
 
 /* The kernel in bfloat16; none if it takes longer. */
-std::optional<ConvolutionKernel> rounded_kernel(const ConvolutionLayer &layer, int64_t together, const Kernels &kernels) {
+std::optional<ConvolutionKernel> bfloat16_kernel(const ConvolutionLayer &layer, int64_t ow_block, const Kernels &kernels) {
   if (!layer.fast_math.has_bfloat16) return std::nullopt;
-  const Windows blocked = windows_of(layer, together);
+  const Windows blocked = windows_of(layer, ow_block);
   ConvolutionKernel kernel;
-  kernel.together = together;
-  kernel.is_rounded = true;
+  kernel.ow_block = ow_block;
+  kernel.use_bfloat16 = true;
   kernel.joins_taps = layer.is_ungrouped() && suits_direct(blocked);
   kernel.kind = suits_raster(blocked, kernels) ? ConvolutionKernel::raster : ConvolutionKernel::indirect;
   const bool is_padded = kernel.joins_taps && kernel.kind == ConvolutionKernel::indirect;
   const Windows w = is_padded ? padded_windows(blocked) : blocked;
   WeightLayout layout = layer.layout;
-  layout.columns *= together;
+  layout.columns *= ow_block;
   layout.taps = kernel.joins_taps ? w.window_height : w.window_height * w.window_width;
   if (kernel.joins_taps) layout.depth = w.window_width * w.channels;
   const int64_t rows = w.batch * w.output_height * w.output_width;
-  const bool is_quicker = gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout, layer.is_image_rounded, rows);
+  const bool is_quicker = gains_by_bfloat16(costs::machine(kernels.lanes), kernels, layout, layer.is_image_bfloat16, rows);
   if (!is_quicker && wanted_kernel() == nullptr) return std::nullopt;
   const auto numbers = static_cast<double>(w.batch * w.height * w.width * w.channels);
   if (kernel.kind == ConvolutionKernel::raster) {
     kernel.work = raster_work(w, layout, kernels);
-    kernel.rounded_numbers = static_cast<double>(layer.groups()) * raster_numbers(w, layout);
+    kernel.numbers_to_round = static_cast<double>(layer.groups()) * raster_numbers(w, layout);
   } else {
     kernel.work = indirect_work(w, layout, true, kernels);
-    kernel.rounded_numbers = numbers;
+    kernel.numbers_to_round = numbers;
   }
   if (w.height != blocked.height || w.width != blocked.width) kernel.work.add(costs::element, numbers);
-  if (layer.is_image_rounded) kernel.rounded_numbers = 0.0;
-  add_cut(kernel.work, layer, blocked, together);
+  if (layer.is_image_bfloat16) kernel.numbers_to_round = 0.0;
+  add_cut(kernel.work, layer, blocked, ow_block);
   kernel.work = of_all_groups(kernel.work, layer);
   return kernel;
 }
@@ -175,7 +175,7 @@ double added_byte_ns(const ConvolutionLayer &layer, const costs::Machine &machin
   return std::max(0.0, machine.ns[costs::memory_byte] - machine.ns[costs::weight_row] / row_bytes);
 }
 
-/* Of the weights of a kernel, times those of the plain one. */
+/* The bytes of a kernel's packed weights over those of the plain kernel. */
 double growth(const ConvolutionKernel &kernel, const Windows &w) {
   const auto window = static_cast<double>(w.window_height * w.window_width);
   if (kernel.kind == ConvolutionKernel::winograd_2d) {
@@ -184,7 +184,7 @@ double growth(const ConvolutionKernel &kernel, const Windows &w) {
   if (kernel.kind == ConvolutionKernel::winograd_1d) {
     return static_cast<double>(kernel.filter.points()) / static_cast<double>(kernel.filter.window);
   }
-  return kernel.is_rounded ? 0.5 : 1.0;
+  return kernel.use_bfloat16 ? 0.5 : 1.0;
 }
 
 }  // namespace
@@ -195,23 +195,23 @@ std::string ConvolutionKernel::name() const {
     case winograd_1d:
       return "winograd_1d " + std::to_string(filter.outputs) + (filter.is_along_y ? " down" : " across");
     default:
-      return "plain" + (together == 1 ? "" : " " + std::to_string(together)) + (is_rounded ? " bfloat16" : "");
+      return "plain" + (ow_block == 1 ? "" : " " + std::to_string(ow_block)) + (use_bfloat16 ? " bfloat16" : "");
   }
 }
 
 std::vector<ConvolutionKernel> convolution_kernels(const ConvolutionLayer &layer, const Kernels &kernels) {
   const Windows &w = layer.windows;
   std::vector<ConvolutionKernel> candidates;
-  const auto add_plain = [&](int64_t together) {
-    candidates.push_back(plain_kernel(layer, together, kernels));
-    const std::optional<ConvolutionKernel> rounded = rounded_kernel(layer, together, kernels);
+  const auto add_plain = [&](int64_t ow_block) {
+    candidates.push_back(plain_kernel(layer, ow_block, kernels));
+    const std::optional<ConvolutionKernel> rounded = bfloat16_kernel(layer, ow_block, kernels);
     if (rounded) candidates.push_back(*rounded);
   };
   add_plain(1);
   const bool is_empty = w.batch * w.output_height * w.output_width * layer.layout.columns == 0;
   if (!layer.has_constant_weights || !layer.is_ungrouped() || is_empty) return candidates;
   const int64_t most = most_outputs_per_block(w, layer.layout.columns);
-  for (int64_t together = 2; together <= most; ++together) add_plain(together);
+  for (int64_t ow_block = 2; ow_block <= most; ++ow_block) add_plain(ow_block);
   if (suits_winograd_2d(w, layer.layout)) {
     for (int64_t side = 2; side <= (layer.fast_math.is_allowed ? 6 : 4); side += 2) {
       ConvolutionKernel &kernel = candidates.emplace_back();
@@ -240,7 +240,7 @@ ConvolutionKernel choose_convolution(const ConvolutionLayer &layer, const Kernel
   const double byte_ns = added_byte_ns(layer, machine, kernels);
   const double least_ns = std::max(costs::kLeastFilteredNs, costs::kLeastFilteredOperations * machine.ns[costs::operation]);
   const auto worth = [&](const ConvolutionKernel &kernel) {
-    const double ns = machine.ns_of(kernel.work) + kernel.rounded_numbers * machine.ns[costs::element];
+    const double ns = machine.ns_of(kernel.work) + kernel.numbers_to_round * machine.ns[costs::element];
     const double added = (growth(kernel, layer.windows) - 1.0) * bytes * byte_ns;
     return added + (kernel.is_filtered() ? ns / costs::kWorthFiltering + least_ns : ns);
   };
@@ -259,27 +259,27 @@ class IndirectConvolution final : public WithEpilogue {
  public:
   /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
   IndirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                      bool is_rounded, int64_t groups, int64_t group_stride)
+                      bool use_bfloat16, int64_t groups, int64_t group_stride)
       : WithEpilogue(tensors),
         windows_(windows),
         layout_(layout),
-        is_rounded_(is_rounded),
+        use_bfloat16_(use_bfloat16),
         groups_(groups),
         group_stride_(group_stride) {}
 
   int64_t bias_count() const override { return groups_ * layout_.columns; }
 
   bool can_read_bfloat16(const Kernels &, size_t input) const override {
-    return is_rounded_ && (input == 0 || is_residual(input));
+    return use_bfloat16_ && (input == 0 || is_residual(input));
   }
-  bool can_store_bfloat16(const Kernels &) const override { return is_rounded_; }
+  bool can_store_bfloat16(const Kernels &) const override { return use_bfloat16_; }
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
-    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
-    if (!is_rounded_) layout_ = with_paired_tail(layout_, setup.kernels);
+    is_image_bfloat16_ = setup.is_bfloat16(inputs[0]);
+    if (!use_bfloat16_) layout_ = with_paired_tail(layout_, setup.kernels);
     tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
-    copies_rows_ = !is_rounded_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
+    copies_rows_ = !use_bfloat16_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % costs::kCrowdedFloats == 0;
     int64_t most_rows = tiling_.rows + setup.kernels.rows;
     if (copies_rows_) {
@@ -288,12 +288,12 @@ class IndirectConvolution final : public WithEpilogue {
       tiling_.rows_per_task = std::min(tiling_.rows_per_task, most_rows);
     }
     const std::string recipe = layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name;
-    panels_ = is_rounded_ ? rounded_panels(setup, tiling_)
+    panels_ = use_bfloat16_ ? bfloat16_panels(setup, tiling_)
                           : panel_storage(setup, setup[inputs[1]], {layout_, groups_, group_stride_}, recipe, most_rows,
                                           tiling_);
-    if (is_rounded_ && !is_image_rounded_) {
+    if (use_bfloat16_ && !is_image_bfloat16_) {
       work.add(costs::element, static_cast<double>(windows_.batch * windows_.height * windows_.width * windows_.channels));
-      image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
+      image_ = Bfloat16Rows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
     float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);
     const size_t packed = packed_.prepare(setup, inputs[1], panels_, layout_, groups_, group_stride_, recipe);
@@ -304,9 +304,9 @@ class IndirectConvolution final : public WithEpilogue {
   void run(const Frame &frame) const override {
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes());
     const std::byte *packed = packed_.packed(frame, inputs[1], memory + aligned_bytes(image_.bytes()));
-    if (is_image_rounded_) return run_all(frame, windows_, frame.in<Bfloat16>(inputs[0]), packed);
+    if (is_image_bfloat16_) return run_all(frame, windows_, frame.in<Bfloat16>(inputs[0]), packed);
     const float *image = frame.in<float>(inputs[0]);
-    if (!is_rounded_) return run_all(frame, windows_, image, packed);
+    if (!use_bfloat16_) return run_all(frame, windows_, image, packed);
     auto *to = reinterpret_cast<Bfloat16 *>(memory);
     image_.round(frame, image, to);
     Windows windows = windows_;
@@ -354,13 +354,13 @@ class IndirectConvolution final : public WithEpilogue {
 
   Windows windows_;
   WeightLayout layout_;
-  bool is_rounded_;
-  bool is_image_rounded_ = false; /* it is stored so */
+  bool use_bfloat16_;
+  bool is_image_bfloat16_ = false;
   int64_t groups_;
   int64_t group_stride_;
   Tiling tiling_{};
   PanelStorage panels_ = PanelStorage::float32;
-  RoundedRows image_; /* in bfloat16, a line for each pixel */
+  Bfloat16Rows image_; /* in bfloat16, a line for each pixel */
   bool copies_rows_ = false;
   size_t float32_panel_bytes_ = 0; /* of a thread */
   PackedMatrices packed_;
@@ -370,8 +370,8 @@ class IndirectConvolution final : public WithEpilogue {
 }  // namespace
 
 OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                                  bool is_rounded, int64_t groups, int64_t group_stride) {
-  return std::make_unique<IndirectConvolution>(tensors, windows, layout, is_rounded, groups, group_stride);
+                                  bool use_bfloat16, int64_t groups, int64_t group_stride) {
+  return std::make_unique<IndirectConvolution>(tensors, windows, layout, use_bfloat16, groups, group_stride);
 }
 
 namespace {
@@ -426,9 +426,9 @@ class DirectConvolution final : public WithEpilogue {
       direct.b = packed + (column * layout_.taps + seen.first_tap * numbers) * layout_.depth;
       direct.column_count = static_cast<int32_t>(std::min(width, columns - column));
       static_cast<Epilogue &>(direct) = epilogue(frame, column, place + column);
-      const Stored to = stored(frame) + (place + column);
-      direct.c = to.exact;
-      direct.rounded_c = to.rounded;
+      const FloatOutput to = stored(frame) + (place + column);
+      direct.c = to.float32;
+      direct.bfloat16_c = to.bfloat16;
       frame.kernels.gemm_rows(direct);
     }
   }

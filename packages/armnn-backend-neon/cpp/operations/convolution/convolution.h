@@ -14,18 +14,18 @@
 namespace cpuacc {
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. Args: layout: of one group; group_stride: from one
- * group's weights to the next one's; is_rounded: whether it multiplies in bfloat16.
+ * group's weights to the next one's; use_bfloat16: whether it multiplies in bfloat16.
  */
 OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                                  bool is_rounded, int64_t groups = 1, int64_t group_stride = 0);
+                                  bool use_bfloat16, int64_t groups = 1, int64_t group_stride = 0);
 
 /* Whether windows that are multiplied in bfloat16 are computed over a raster, in tile registers. */
 bool suits_raster(const Windows &windows, const Kernels &kernels);
 
-/* Of one group, without rounding its image. */
+/* The work of one group, without rounding its image. */
 costs::Work raster_work(const Windows &windows, const WeightLayout &layout, const Kernels &kernels);
 
-/* Of one group's image, that are rounded where it is stored in float32. */
+/* The numbers of one group's image that are rounded where it is stored in float32. */
 double raster_numbers(const Windows &windows, const WeightLayout &layout);
 
 /* indirect_convolution for windows that suit a raster. Args: layout: may have a tap for each row of the window. */
@@ -41,7 +41,7 @@ WeightLayout direct_layout(const Windows &windows, int64_t columns);
 /* Weights [window_height, window_width, columns] for an image of one channel. */
 WeightLayout single_channel_layout(const Windows &windows, int64_t columns);
 
-/* Of one group. Args: layout: one of the two above; given: that of the weights, which may have a tap per
+/* The direct convolution of one group. Args: layout: one of the two above; given: that of the weights, which may have a tap per
  * element of the window, in the same order.
  */
 OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
@@ -59,7 +59,7 @@ struct Window {
   }
 };
 
-/* Of a transposed convolution along one axis, outputs first + i * stride. They are sums of inputs
+/* A phase of a transposed convolution along one axis: outputs first + i * stride. They are sums of inputs
  * lead + i - m, weighted by the window's elements offset + m * stride, for m = 0 .. taps - 1.
  */
 struct Phase {
@@ -84,7 +84,7 @@ OperationPtr transposed_convolution(const WeightedTensors &tensors, const Window
 int64_t most_outputs_per_block(const Windows &windows, int64_t columns);
 
 /* The windows of rows of that many outputs. */
-Windows blocked_windows(const Windows &windows, int64_t together);
+Windows blocked_windows(const Windows &windows, int64_t ow_block);
 
 /* The windows on the image with its padding. */
 Windows padded_windows(const Windows &windows);
@@ -95,13 +95,14 @@ struct ConvolutionKernel {
   enum Kind { indirect, direct, raster, winograd_2d, winograd_1d };
 
   Kind kind = indirect;
-  int64_t together = 1; /* not of Winograd: outputs side by side that are computed as one row */
-  bool is_rounded = false; /* multiplies in bfloat16 */
-  bool joins_taps = false; /* in bfloat16: a row of the window is one tap, in an image with its padding or in a raster */
+  int64_t ow_block = 1; /* not of Winograd: outputs side by side that are computed as one row */
+  bool use_bfloat16 = false; /* multiplies in bfloat16 */
+  /* in bfloat16: a row of the window is one tap, in an image with its padding or in a raster */
+  bool joins_taps = false;
   int64_t side = 0; /* winograd_2d: of its tiles */
   Winograd1dFilter filter{false, 0, 0}; /* winograd_1d */
   costs::Work work{};
-  double rounded_numbers = 0.0; /* of the image, which are not in the work: what makes it may round them */
+  double numbers_to_round = 0.0; /* of the image, which are not in the work: what makes it may round them */
 
   bool is_filtered() const { return kind == winograd_2d || kind == winograd_1d; }
   /* As ARMNN_CPUACC_KERNEL names it. */
@@ -114,7 +115,7 @@ struct ConvolutionLayer {
   bool has_constant_weights; /* others are packed in each run: no kernel is worth more than that */
   int64_t constant_bytes; /* of the whole graph */
   FastMath fast_math;
-  bool is_image_rounded = false; /* its maker may store it in bfloat16, so that it is not rounded for this layer */
+  bool is_image_bfloat16 = false; /* its maker may store it in bfloat16, so that it is not rounded for this layer */
 
   int64_t groups() const { return layout.depth == 0 ? 1 : windows.channels / layout.depth; }
   bool is_ungrouped() const { return layout.depth == windows.channels; }

@@ -49,7 +49,7 @@ class ImageRows {
     is_narrow_ = w_.output_width <= costs::kNarrowImage && last_ - first_ < w_.output_width;
   }
 
-  /* Of the strip that each thread needs. */
+  /* The bytes of the strip that each thread needs. */
   size_t strip_bytes() const {
     const bool holds_rows = kIsCopied || is_narrow_ || !skips_rows_ || overreads_ > 0;
     const int64_t most = holds_rows ? w_.output_width : std::max(first_, w_.output_width - last_);

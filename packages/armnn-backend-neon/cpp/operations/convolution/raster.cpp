@@ -17,7 +17,7 @@ constexpr int64_t kMostPixels = 256; /* of a task: so many share panels of weigh
 constexpr int64_t kMostNumbers = 65536; /* of a raster of several lines: it stays in the second cache beside weights */
 constexpr int64_t kLeastPixels = 64; /* of one of many tasks */
 
-/* Of a window, in lines or pixels of the image. */
+/* The extent of a window, in lines or pixels of the image. */
 int64_t reach(int64_t size, int64_t dilation) { return (size - 1) * dilation + 1; }
 
 /* Where lines and pixels are in a raster. Each step down is a phase of its own: lines that outputs one below the other
@@ -78,8 +78,8 @@ class RasterConvolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
-    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
-    if (!is_image_rounded_) work.add(costs::element, static_cast<double>(groups_) * raster_numbers(windows_, layout_));
+    is_image_bfloat16_ = setup.is_bfloat16(inputs[0]);
+    if (!is_image_bfloat16_) work.add(costs::element, static_cast<double>(groups_) * raster_numbers(windows_, layout_));
     divide(setup);
     point_at_taps();
     const int64_t numbers = windows_.stride_y * raster_.phase_numbers(windows_) +
@@ -121,7 +121,7 @@ class RasterConvolution final : public WithEpilogue {
   void divide(const Setup &setup) {
     const Windows &w = windows_;
     costs::Work one_group = raster_work(w, layout_, setup.kernels);
-    if (!is_image_rounded_) one_group.add(costs::element, raster_numbers(w, layout_));
+    if (!is_image_bfloat16_) one_group.add(costs::element, raster_numbers(w, layout_));
     const double ns = setup.machine().ns_of(one_group) * static_cast<double>(groups_);
     const int32_t threads = setup.threads_for(ns);
     const int64_t wanted = threads == 1 ? 1 : 8 * threads;
@@ -159,7 +159,7 @@ class RasterConvolution final : public WithEpilogue {
     const Windows &w = windows_;
     const int64_t lines = std::min(raster_.lines, w.output_height - task.y);
     const int64_t outputs = std::min(raster_.outputs, w.output_width - task.x);
-    is_image_rounded_ ? fill(frame, frame.in<Bfloat16>(inputs[0]), task, lines, raster)
+    is_image_bfloat16_ ? fill(frame, frame.in<Bfloat16>(inputs[0]), task, lines, raster)
                       : fill(frame, frame.in<float>(inputs[0]), task, lines, raster);
     const Kernels &kernels = frame.kernels;
     const int64_t columns = groups_ * layout_.columns;
@@ -183,9 +183,9 @@ class RasterConvolution final : public WithEpilogue {
         const int64_t y = pixel / raster_.line;
         tile.x = pixel % raster_.line;
         const int64_t output = first + (tile.x < outputs ? y * w.output_width + tile.x : (y + 1) * w.output_width);
-        const Stored to = stored(frame) + (output * columns + own);
-        tile.c = to.exact;
-        tile.rounded_c = to.rounded;
+        const FloatOutput to = stored(frame) + (output * columns + own);
+        tile.c = to.float32;
+        tile.bfloat16_c = to.bfloat16;
         static_cast<Epilogue &>(tile) = epilogue(frame, own, output * columns + own);
         tile.first = raster + pixel * tile.step;
         tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows_bfloat16, pixels - pixel));
@@ -249,7 +249,7 @@ class RasterConvolution final : public WithEpilogue {
   WeightLayout layout_;
   int64_t groups_;
   int64_t group_stride_;
-  bool is_image_rounded_ = false; /* it is stored so */
+  bool is_image_bfloat16_ = false;
   Raster raster_{};
   std::vector<int64_t> tap_bytes_;
   int64_t across_ = 1; /* tasks beside each other */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Transposed convolutions: a gemm for each phase of the outputs, scattered into the image. */
 #include "operations/convolution/convolution.h"
 
 #include <algorithm>

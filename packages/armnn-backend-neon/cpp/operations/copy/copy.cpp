@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Boxes of elements copied by strides: fills, rows, transpositions. */
 #include "operations/copy/copy.h"
 
 #include <algorithm>
@@ -368,8 +369,8 @@ namespace {
 
 class Trilu final : public Operation {
  public:
-  Trilu(Ends ends, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper)
-      : Operation(ends), rows_(rows), columns_(columns), diagonal_(diagonal), is_upper_(is_upper) {}
+  Trilu(Io io, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper)
+      : Operation(io), rows_(rows), columns_(columns), diagonal_(diagonal), is_upper_(is_upper) {}
 
   size_t prepare(const Setup &setup) override {
     bytes_ = element_bytes(setup[inputs[0]].type);
@@ -404,8 +405,8 @@ class Trilu final : public Operation {
 
 }  // namespace
 
-OperationPtr trilu(Ends ends, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper) {
-  return std::make_unique<Trilu>(ends, rows, columns, diagonal, is_upper);
+OperationPtr trilu(Io io, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper) {
+  return std::make_unique<Trilu>(io, rows, columns, diagonal, is_upper);
 }
 
 }  // namespace cpuacc

@@ -20,8 +20,8 @@ class CopyBoxes : public Operation {
  public:
   /* Args: filler: of all elements outside of the boxes. */
   CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes, std::vector<std::byte> filler = {});
-  CopyBoxes(Ends ends, CopyBox box, std::vector<std::byte> filler = {})
-      : CopyBoxes({ends.from}, ends.to, {std::move(box)}, std::move(filler)) {}
+  CopyBoxes(Io io, CopyBox box, std::vector<std::byte> filler = {})
+      : CopyBoxes({io.from}, io.to, {std::move(box)}, std::move(filler)) {}
 
   void check(const Graph &graph) const override;
   size_t prepare(const Setup &setup) override;
@@ -90,16 +90,18 @@ OperationPtr tensor_scatter(std::vector<TensorId> inputs, TensorId to, const Sha
 /* Args: along: the axis of the output. */
 OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps);
 
-OperationPtr trilu(Ends ends, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper);
+OperationPtr trilu(Io io, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper);
 
-/* Of each output row or column: its two neighboring samples, and the share of the latter. */
+/* For each output row or column: its two neighboring samples, and the weight of the second. */
 struct Sampling {
   std::vector<int64_t> low;
   std::vector<int64_t> high;
   std::vector<float> share;
 };
 
-/* Of float32 or bytes. The nearest sample has a share of 0. Args: mixes: false if elements are copied as they are. */
-OperationPtr resize(Ends ends, Sampling rows, Sampling columns, bool mixes);
+/* Resizes an image of float32 or bytes. The nearest sample has a share of 0. Args: mixes: false if elements are
+ * copied.
+ */
+OperationPtr resize(Io io, Sampling rows, Sampling columns, bool mixes);
 
 }  // namespace cpuacc

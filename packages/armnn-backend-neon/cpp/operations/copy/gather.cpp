@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Gather, GatherElements, GatherNd, TensorScatter and OneHot. */
 #include "operations/copy/copy.h"
 
 #include <algorithm>
@@ -177,7 +178,7 @@ class TensorScatter final : public Operation {
   bool may_overwrite(size_t input) const override { return input == 0; }
 
  private:
-  /* Of an item's first row. Throws std::out_of_range. */
+  /* The position of an item's first row. Throws std::out_of_range. */
   int64_t position(const Frame &frame, int64_t item) const {
     const int64_t given = inputs[2] == kNone ? 0 : Indices(frame, inputs[2], is_wide_)[item * position_step_];
     if (is_circular_) return size_ == 0 ? 0 : (given % size_ + size_) % size_;

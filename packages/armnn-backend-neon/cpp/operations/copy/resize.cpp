@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Resize of images by nearest or bilinear samples. */
 #include "operations/copy/copy.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@ namespace {
  */
 class Resize final : public Operation {
  public:
-  Resize(Ends ends, Sampling rows, Sampling columns, bool mixes)
-      : Operation(ends), rows_(std::move(rows)), columns_(std::move(columns)), mixes_(mixes) {}
+  Resize(Io io, Sampling rows, Sampling columns, bool mixes)
+      : Operation(io), rows_(std::move(rows)), columns_(std::move(columns)), mixes_(mixes) {}
 
   bool can_read_bfloat16(const Kernels &, size_t) const override { return true; }
   bool can_store_bfloat16(const Kernels &) const override { return true; }
@@ -103,8 +104,8 @@ class Resize final : public Operation {
 
 }  // namespace
 
-OperationPtr resize(Ends ends, Sampling rows, Sampling columns, bool mixes) {
-  return std::make_unique<Resize>(ends, std::move(rows), std::move(columns), mixes);
+OperationPtr resize(Io io, Sampling rows, Sampling columns, bool mixes) {
+  return std::make_unique<Resize>(io, std::move(rows), std::move(columns), mixes);
 }
 
 }  // namespace cpuacc

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Depthwise convolution in floats: tasks of output rows. */
 #include "operations/depthwise/depthwise.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class Depthwise final : public WithEpilogue {
   bool can_store_bfloat16(const Kernels &) const override { return true; }
 
   size_t prepare(const Setup &setup) override {
-    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
+    is_image_bfloat16_ = setup.is_bfloat16(inputs[0]);
     note_storage(setup);
     pack_constant(setup);
     const int64_t rows = windows_.batch * windows_.output_height;
@@ -40,7 +41,7 @@ class Depthwise final : public WithEpilogue {
   }
 
   void run(const Frame &frame) const override {
-    if (is_image_rounded_) return run_by(frame, frame.kernels.depthwise_rows_of_bfloat16);
+    if (is_image_bfloat16_) return run_by(frame, frame.kernels.depthwise_rows_of_bfloat16);
     run_by(frame, frame.kernels.depthwise_rows);
   }
 
@@ -83,7 +84,7 @@ class Depthwise final : public WithEpilogue {
   Windows windows_;
   WindowSteps steps_;
   std::shared_ptr<const void> packed_;
-  bool is_image_rounded_ = false; /* it is stored in bfloat16 */
+  bool is_image_bfloat16_ = false;
   double part_ns_ = 0.0;
   int64_t band_ = 1; /* output rows at a time */
   int64_t piece_ = 1; /* outputs of a row at a time: all unless there is one row */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Adjugate matrices, by cofactors. */
 #include "operations/gemm/gemm.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ double determinant(double *m, int64_t size) {
 template <typename T>
 class Adjugate final : public Operation {
  public:
-  Adjugate(Ends ends, int64_t count, int64_t size) : Operation(ends), count_(count), size_(size) {}
+  Adjugate(Io io, int64_t count, int64_t size) : Operation(io), count_(count), size_(size) {}
 
   size_t prepare(const Setup &setup) override {
     return minor_bytes() * static_cast<size_t>(setup.threads);
@@ -74,9 +75,9 @@ class Adjugate final : public Operation {
 
 }  // namespace
 
-OperationPtr adjugate(Ends ends, armnn_data_type type, int64_t count, int64_t size) {
-  if (type == ARMNN_FLOAT64) return std::make_unique<Adjugate<double>>(ends, count, size);
-  return std::make_unique<Adjugate<float>>(ends, count, size);
+OperationPtr adjugate(Io io, armnn_data_type type, int64_t count, int64_t size) {
+  if (type == ARMNN_FLOAT64) return std::make_unique<Adjugate<double>>(io, count, size);
+  return std::make_unique<Adjugate<float>>(io, count, size);
 }
 
 }  // namespace cpuacc

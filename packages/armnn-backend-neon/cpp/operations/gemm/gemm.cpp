@@ -101,7 +101,7 @@ costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t
   return costs::Work().add(costs::tile_register_product, tiles * (static_cast<double>(steps) + costs::kTileRegisterStored));
 }
 
-costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels) {
+costs::Work bfloat16_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels) {
   costs::Work work = gemm_work(rows, layout, has_even_rows, kernels);
   const double products = std::exchange(work.counts[costs::multiply_add], 0.0);
   work.counts[costs::weight_row] *= 0.5; /* of two numbers in the place of one */
@@ -121,12 +121,14 @@ namespace {
 
 constexpr int kFloat16 = static_cast<int>(HalfFormat::float16);
 
-/* Of the first one. */
+/* The numbers of the first panel. */
 int64_t numbers_of_panel(const WeightLayout &layout, const Kernels &kernels) {
   return layout.taps * layout.depth * panel_row(layout, 0, kernels, static_cast<const float *>(nullptr));
 }
 
-/* Calls visit(panel, its row) for each panel of a matrix, packed in float32 in the same memory, until one returns false. */
+/* Calls visit(panel, its row) for each panel of a matrix, packed in float32 in the same memory, until one returns
+ * false.
+ */
 template <typename Visit>
 bool visit_panels(const float *weights, const WeightLayout &layout, const Kernels &kernels, const Visit &visit) {
   std::vector<float> panel(static_cast<size_t>(numbers_of_panel(layout, kernels)));
@@ -213,21 +215,21 @@ void pack_steps(const float *weights, const WeightLayout &layout, const Kernels 
 }  // namespace
 
 bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout,
-                       bool is_left_rounded, int64_t rows) {
+                       bool is_left_bfloat16, int64_t rows) {
   if (layout.depth < costs::kLeastBfloat16Depth || layout.columns < costs::kLeastBfloat16Columns) return false;
   if (kernels.begin_tiles_bfloat16 != nullptr) {
-    /* Who named a level that was not measured wants it. */
+    /* A level that was not measured is used only if it was asked for: then its instructions are wanted, too. */
     if (!costs::knows_tile_registers()) return true;
-    costs::Work in_tiles = rounded_gemm_work(rows, layout, true, kernels);
-    if (!is_left_rounded) in_tiles.add(costs::element, static_cast<double>(rows * layout.depth));
+    costs::Work in_tiles = bfloat16_gemm_work(rows, layout, true, kernels);
+    if (!is_left_bfloat16) in_tiles.add(costs::element, static_cast<double>(rows * layout.depth));
     return machine.ns_of(in_tiles) < machine.ns_of(gemm_work(rows, with_paired_tail(layout, kernels), true, kernels));
   }
-  const double rounded_ns = is_left_rounded ? 0.0 : machine.ns[costs::element];
+  const double rounding_ns = is_left_bfloat16 ? 0.0 : machine.ns[costs::element];
   const double saved = machine.ns[costs::multiply_add] - machine.ns[costs::bfloat16_multiply_add];
   const auto panels = static_cast<double>(ratio_up(layout.columns, kernels.columns));
-  /* Of each number of a row. */
+  /* The time that bfloat16 saves for each number of a row. */
   const double of_tap = saved * (static_cast<double>(layout.columns) + costs::kRowStep * panels * kernels.lanes);
-  return static_cast<double>(layout.taps) * of_tap > rounded_ns;
+  return static_cast<double>(layout.taps) * of_tap > rounding_ns;
 }
 
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels) {
@@ -262,7 +264,7 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
   }
 }
 
-PanelStorage rounded_panels(const Setup &setup, Tiling &tiling) {
+PanelStorage bfloat16_panels(const Setup &setup, Tiling &tiling) {
   tiling.rows_per_task = ratio_up(tiling.rows_per_task, setup.kernels.rows_bfloat16) * setup.kernels.rows_bfloat16;
   return PanelStorage::bfloat16;
 }
@@ -433,7 +435,7 @@ size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
 
 namespace {
 
-constexpr int64_t kMostNumbers = 4096; /* that are turned together: they stay in the nearest cache */
+constexpr int64_t kMostNumbers = 4096; /* numbers that are transposed at one time: they stay in the nearest cache */
 
 /* Packs a panel of weights whose taps are side by side, those of the next k behind them: both are read in
  * one go, rather than each tap through all of the memory.
@@ -456,7 +458,9 @@ void pack_side_by_side(const float *weights, const WeightLayout &layout, const K
   }
 }
 
-/* Puts the numbers of a tail side by side, in a panel that is packed otherwise. Args: width: of the panel; row: its rows. */
+/* Puts the numbers of a tail side by side, in a panel that is packed otherwise. Args: width: of the panel; row: its
+ * rows.
+ */
 void pair_tail(const WeightLayout &layout, int64_t width, int64_t row, const Kernels &kernels, float *packed) {
   const int64_t tail = tail_columns(width, kernels);
   float *to = packed + (width - tail);
@@ -555,8 +559,8 @@ EpilogueSlots WithEpilogue::epilogue_slots() {
 
 Epilogue WithEpilogue::epilogue(const Frame &frame, int64_t column, int64_t place) const {
   Epilogue epilogue{inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column, nullptr, function_};
-  if (has_rounded_residual_) {
-    epilogue.rounded_residual = frame.in<Bfloat16>(inputs.back()) + place;
+  if (is_residual_bfloat16_) {
+    epilogue.bfloat16_residual = frame.in<Bfloat16>(inputs.back()) + place;
   } else if (has_residual_) {
     epilogue.residual = frame.in<float>(inputs.back()) + place;
   }
@@ -564,12 +568,12 @@ Epilogue WithEpilogue::epilogue(const Frame &frame, int64_t column, int64_t plac
 }
 
 void WithEpilogue::note_storage(const Setup &setup) {
-  has_rounded_residual_ = has_residual_ && setup.is_bfloat16(inputs.back());
-  is_stored_rounded_ = setup.is_bfloat16(outputs[0]);
+  is_residual_bfloat16_ = has_residual_ && setup.is_bfloat16(inputs.back());
+  is_output_bfloat16_ = setup.is_bfloat16(outputs[0]);
 }
 
-Stored WithEpilogue::stored(const Frame &frame) const {
-  if (is_stored_rounded_) return {nullptr, frame.out<Bfloat16>(outputs[0])};
+FloatOutput WithEpilogue::stored(const Frame &frame) const {
+  if (is_output_bfloat16_) return {nullptr, frame.out<Bfloat16>(outputs[0])};
   return {frame.out<float>(outputs[0]), nullptr};
 }
 
@@ -599,26 +603,26 @@ class Gemm final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
-    const bool is_rounded = setup.multiplies_bfloat16 && gains(setup.kernels);
-    if (!is_rounded) shape_.layout = with_paired_tail(shape_.layout, setup.kernels);
+    const bool use_bfloat16 = setup.multiplies_bfloat16 && gains(setup.kernels);
+    if (!use_bfloat16) shape_.layout = with_paired_tail(shape_.layout, setup.kernels);
     const WeightLayout &layout = shape_.layout;
     const Tensor &right = setup[inputs[1]];
     tiling_ = gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     const int64_t numbers = layout.depth * layout.columns;
     const int64_t matrices = right.count() / std::max<int64_t>(1, numbers);
     const std::string recipe = layout.recipe() + " " + setup.kernels.name;
-    panels_ = is_rounded ? rounded_panels(setup, tiling_)
+    panels_ = use_bfloat16 ? bfloat16_panels(setup, tiling_)
                          : panel_storage(setup, right, {layout, matrices, numbers}, recipe,
                                          shape_.rows + setup.kernels.rows, tiling_);
     thread_bytes_ = pointer_bytes(tiling_, layout) + float32_panel_bytes(panels_, layout, setup.kernels);
-    is_left_rounded_ = setup.is_bfloat16(inputs[0]);
-    work = scaled(is_rounded ? rounded_gemm_work(shape_.rows, layout, true, setup.kernels)
+    is_left_bfloat16_ = setup.is_bfloat16(inputs[0]);
+    work = scaled(use_bfloat16 ? bfloat16_gemm_work(shape_.rows, layout, true, setup.kernels)
                              : gemm_work(shape_.rows, layout, true, setup.kernels),
                   static_cast<double>(elements(shape_.batch)));
-    if (is_rounded && !is_left_rounded_) {
+    if (use_bfloat16 && !is_left_bfloat16_) {
       const int64_t left = setup[inputs[0]].count();
       work.add(costs::element, static_cast<double>(left));
-      rounded_ = RoundedRows(left / layout.depth, layout.depth);
+      rounded_ = Bfloat16Rows(left / layout.depth, layout.depth);
     }
     kernel = "gemm" + recipe_of(panels_);
     packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe, shape_.right_places);
@@ -629,7 +633,7 @@ class Gemm final : public WithEpilogue {
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes_);
     const std::byte *packed = packed_.packed(frame, inputs[1], memory);
     const int64_t depth = shape_.layout.depth;
-    if (is_left_rounded_) return run_all(frame, frame.in<Bfloat16>(inputs[0]), depth, packed);
+    if (is_left_bfloat16_) return run_all(frame, frame.in<Bfloat16>(inputs[0]), depth, packed);
     const float *left = frame.in<float>(inputs[0]);
     if (panels_ != PanelStorage::bfloat16) return run_all(frame, left, depth, packed);
     auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
@@ -664,8 +668,8 @@ class Gemm final : public WithEpilogue {
   OutputMatrices out_{};
   Tiling tiling_{};
   PanelStorage panels_ = PanelStorage::float32;
-  RoundedRows rounded_; /* the left side, in bfloat16 */
-  bool is_left_rounded_ = false; /* it is stored so */
+  Bfloat16Rows rounded_; /* the left side, in bfloat16 */
+  bool is_left_bfloat16_ = false;
   size_t thread_bytes_ = 0; /* of the pointers and the panel of a thread */
   size_t packed_bytes_ = 0; /* of a right side that is packed while running */
   PackedMatrices packed_;

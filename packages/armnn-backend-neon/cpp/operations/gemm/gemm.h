@@ -33,7 +33,7 @@ struct WeightLayout {
 /* The layout with a paired tail, if the level has one and the last columns are few enough. */
 WeightLayout with_paired_tail(const WeightLayout &layout, const Kernels &kernels);
 
-/* Of a matrix [depth, columns], or [columns, depth] if it is transposed. */
+/* The layout of a matrix [depth, columns], or [columns, depth] if it is transposed. */
 WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed);
 
 /* [batch, rows, depth] x [batch or 1, depth, columns]. */
@@ -51,7 +51,9 @@ struct GemmShape {
   int64_t right_of(int64_t item) const { return place_of(batch, right_steps, item); }
 };
 
-/* Panels of kernels.columns columns; in each, for every tap and k, one row. That of a panel of one register is as short. */
+/* Panels of kernels.columns columns; in each, for every tap and k, one row. That of a panel of one register is as
+ * short.
+ */
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed);
@@ -76,7 +78,7 @@ struct Tiling {
   int64_t rows_per_task; /* a multiple of kernels.rows */
   int64_t columns_per_task; /* a multiple of kernels.columns */
   double ns = 0.0; /* of all tasks, in float32 */
-  int64_t threads = 1; /* that share them */
+  int64_t threads = 1; /* threads that share the tasks */
 
   int64_t row_tasks() const { return ratio_up(rows, rows_per_task); }
   int64_t tasks() const { return row_tasks() * ratio_up(columns, columns_per_task); }
@@ -117,7 +119,7 @@ template <typename Number>
 struct GemmTask {
   const WeightLayout &layout;
   const Number *packed;
-  Stored to;
+  FloatOutput to;
   int64_t c_stride;
   Epilogue epilogue;
   /* Instead of packed, if its panels are in float16 or in steps, which follow those of their columns. */
@@ -131,7 +133,7 @@ struct GemmTask {
 /* Numbers of a panel that have steps of their own: of a row, or of two where pairs share a register. */
 inline int64_t step_line(int64_t row, const Kernels &kernels) { return std::max(row, int64_t{kernels.lanes}); }
 
-/* Of a panel in steps, which come first; a multiple of 64. Args: row: numbers of each of the rows. */
+/* The bytes of a panel in steps with its scales, which come first; a multiple of 64. Args: row: numbers of a row. */
 inline int64_t panel_step_bytes(int64_t rows, int64_t row, const Kernels &kernels) {
   constexpr int64_t kLine = 64;
   return ratio_up(step_line(row, kernels) * static_cast<int64_t>(sizeof(float)) + rows * row, kLine) * kLine;
@@ -271,7 +273,7 @@ class PanelOfTask {
     return {panel, depth, panel_row(gemm_.layout, column, kernels_, panel)};
   }
 
-  /* Of every row, but for where it is. */
+  /* The members that all rows of the output share: all but the place. */
   void set_output(TileOutput &tile) const {
     tile.bias = gemm_.epilogue.bias == nullptr ? nullptr : gemm_.epilogue.bias + column_;
     tile.function = gemm_.epilogue.function;
@@ -283,11 +285,11 @@ class PanelOfTask {
   void move_to_row(TileOutput &tile, int64_t row) const {
     const int64_t place = row * gemm_.c_stride + column_;
     const auto at_place = [&](const auto *rows) { return rows == nullptr ? nullptr : rows + place; };
-    const Stored to = gemm_.to + place;
-    tile.c = to.exact;
-    tile.rounded_c = to.rounded;
+    const FloatOutput to = gemm_.to + place;
+    tile.c = to.float32;
+    tile.bfloat16_c = to.bfloat16;
     tile.residual = at_place(gemm_.epilogue.residual);
-    tile.rounded_residual = at_place(gemm_.epilogue.rounded_residual);
+    tile.bfloat16_residual = at_place(gemm_.epilogue.bfloat16_residual);
   }
 
  private:
@@ -398,18 +400,18 @@ class WithEpilogue : public Operation {
   bool is_residual(size_t input) const { return has_residual_ && input + 1 == inputs.size(); }
   /* Sees in which format the residual and the output are stored. */
   void note_storage(const Setup &setup);
-  Stored stored(const Frame &frame) const;
+  FloatOutput stored(const Frame &frame) const;
   /* Numbers of its bias; kNone: it absorbs neither a bias nor a residual. */
   virtual int64_t bias_count() const { return kNone; }
   /* Args: column: of the bias; place: of the residual. */
   Epilogue epilogue(const Frame &frame, int64_t column, int64_t place) const;
 
   Elementwise function_{Function::identity, 0.0f, 0.0f};
-  bool has_residual_ = false; /* it is the last input then */
+  bool has_residual_ = false; /* the last input is the residual */
 
  private:
-  bool has_rounded_residual_ = false;
-  bool is_stored_rounded_ = false;
+  bool is_residual_bfloat16_ = false;
+  bool is_output_bfloat16_ = false;
 };
 
 /* How packed weights are stored: float32, or fewer bits where that gains. */
@@ -420,11 +422,11 @@ class WithEpilogue : public Operation {
  */
 constexpr int64_t kRowsOfSharedWeights = 256;
 
-/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. Args: is_left_rounded: they
+/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. Args: is_left_bfloat16: they
  * are stored so; rows: of the gemm, where its weights are for them alone.
  */
 bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout,
-                       bool is_left_rounded = false, int64_t rows = kRowsOfSharedWeights);
+                       bool is_left_bfloat16 = false, int64_t rows = kRowsOfSharedWeights);
 
 /* Panels as of float32; in each, for every tap and two k's, one row of pairs. */
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels);
@@ -444,7 +446,7 @@ struct WeightMatrices {
 };
 
 /* Weights in bfloat16, for tasks of whole tiles of it. */
-PanelStorage rounded_panels(const Setup &setup, Tiling &tiling);
+PanelStorage bfloat16_panels(const Setup &setup, Tiling &tiling);
 
 /* As what other weights are packed: steps or float16 only if they hold each of them to the last bit and a task has
  * so many rows that the conversion takes next to no time, or a little for a quarter of the memory.
@@ -475,7 +477,7 @@ class PackedMatrices {
                  int64_t stride, const std::string &recipe, const Places &places = {});
   /* Packs what is not packed ahead. Args: memory: as many bytes as prepare asked for. */
   const std::byte *packed(const Frame &frame, TensorId weights, std::byte *memory) const;
-  /* Of one matrix. */
+  /* The bytes of one packed matrix. */
   size_t bytes() const { return bytes_; }
 
  private:
@@ -497,7 +499,7 @@ size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, cons
 /* A gemm with a packed matrix. Args: panel: memory of the thread for a panel in float32. */
 template <typename Number>
 GemmTask<Number> panel_task(PanelStorage panels, const WeightLayout &layout, const std::byte *packed, std::byte *panel,
-                            const Stored &to, int64_t c_stride, const Epilogue &epilogue) {
+                            const FloatOutput &to, int64_t c_stride, const Epilogue &epilogue) {
   GemmTask<Number> gemm{layout, reinterpret_cast<const Number *>(packed), to, c_stride, epilogue};
   if (panels == PanelStorage::float16) gemm.float16_panels = reinterpret_cast<const uint16_t *>(packed);
   if (panels == PanelStorage::steps) gemm.panels_in_steps = packed;
@@ -514,7 +516,7 @@ struct Products {
   int64_t depth;
   int64_t columns;
   int64_t count;
-  bool has_even_rows; /* they begin at equal distances, as those of matrices do */
+  bool has_even_rows; /* rows begin at equal distances, as those of matrices do */
   bool are_weights_cold; /* behind the second cache: a block of rows before did not read them */
   bool has_paired_tail; /* as in TileOf */
 };
@@ -537,7 +539,7 @@ costs::Work product_work(const Products &products, const Kernels &kernels);
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
 
 /* The work of a gemm in bfloat16, in tile registers where the level has them, without rounding its operands. */
-costs::Work rounded_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
+costs::Work bfloat16_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
 
 /* Products in tile registers of rows of taps * depth * number_bytes bytes. */
 costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes);
@@ -551,7 +553,7 @@ OperationPtr plain_gemm(TensorId left, TensorId right, TensorId out, armnn_data_
 
 /* Adjugates: transposed matrices of cofactors, Arm NN's adjoints. */
 
-/* Of [count, size, size], Float32 or Float64. */
-OperationPtr adjugate(Ends ends, armnn_data_type type, int64_t count, int64_t size);
+/* The adjugates of matrices [count, size, size], Float32 or Float64. */
+OperationPtr adjugate(Io io, armnn_data_type type, int64_t count, int64_t size);
 
 }  // namespace cpuacc

@@ -272,7 +272,7 @@ struct Smaller {
   static T of(T x, T y) { return x != x || x < y ? x : y; }
 };
 
-/* Of negative powers of integers only those of 1 and -1 are whole. */
+/* Powers; the only whole ones of integers to a negative exponent are those of 1 and -1. */
 struct Power {
   template <typename T>
   static T of(T x, T y) {

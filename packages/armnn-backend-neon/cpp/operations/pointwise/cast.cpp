@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Conversions between data types, element by element. */
 #include "operations/pointwise/functions.h"
 
 #include <cmath>
@@ -46,7 +47,7 @@ Convert visit_number_or_truth(armnn_data_type type, const Visit &visit) {
 
 class Cast final : public Unary {
  public:
-  Cast(Ends ends, Convert convert) : Unary(ends), convert_(convert) {}
+  Cast(Io io, Convert convert) : Unary(io), convert_(convert) {}
 
   void compute_span(const Kernels &, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
@@ -102,6 +103,6 @@ Convert converter_to_odd(armnn_data_type from) {
   }
 }
 
-OperationPtr cast(Ends ends, Convert convert) { return std::make_unique<Cast>(ends, convert); }
+OperationPtr cast(Io io, Convert convert) { return std::make_unique<Cast>(io, convert); }
 
 }  // namespace cpuacc

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Chains: blocks, their buffers, and operands that are broadcast. */
 #include "operations/pointwise/chain.h"
 
 #include <algorithm>
@@ -179,18 +180,18 @@ bool Chain::can_read_bfloat16(const Kernels &, size_t input) const {
 
 /* An input in bfloat16 has a buffer of its own, unless the link reads bfloat16. */
 void Chain::note_storage(const Setup &setup) {
-  const auto is_rounded = [&](TensorId id, int64_t bytes) { return bytes == sizeof(float) && setup.is_bfloat16(id); };
+  const auto is_bfloat16 = [&](TensorId id, int64_t bytes) { return bytes == sizeof(float) && setup.is_bfloat16(id); };
   for (Link &link : links_) {
-    link.is_rounded = link.place == Place::output && is_rounded(outputs[link.index], link.bytes);
+    link.is_bfloat16 = link.place == Place::output && is_bfloat16(outputs[link.index], link.bytes);
     const bool converts = link.operation->takes_bfloat16();
-    link.takes_rounded = converts && link.is_rounded;
-    if (!converts && link.is_rounded && link.wide == kNone) link.wide = buffers_++;
+    link.takes_bfloat16 = converts && link.is_bfloat16;
+    if (!converts && link.is_bfloat16 && link.wide == kNone) link.wide = buffers_++;
     for (Operand &operand : link.operands) {
       if (operand.place == Place::buffer) continue;
       const TensorId id = operand.place == Place::input ? inputs[operand.index] : outputs[operand.index];
-      operand.is_rounded = is_rounded(id, operand.bytes);
-      link.takes_rounded = link.takes_rounded || (converts && operand.is_rounded);
-      if (!converts && operand.is_rounded) operand.copy = buffers_++;
+      operand.is_bfloat16 = is_bfloat16(id, operand.bytes);
+      link.takes_bfloat16 = link.takes_bfloat16 || (converts && operand.is_bfloat16);
+      if (!converts && operand.is_bfloat16) operand.copy = buffers_++;
     }
   }
 }
@@ -202,7 +203,7 @@ size_t Chain::prepare(const Setup &setup) {
   return buffers_ * static_cast<size_t>(buffer_bytes_) * static_cast<size_t>(setup.threads);
 }
 
-const void *Chain::read(const Blocks &blocks, const Operand &operand, bool takes_rounded, int64_t first, int64_t n,
+const void *Chain::read(const Blocks &blocks, const Operand &operand, bool takes_bfloat16, int64_t first, int64_t n,
                         int64_t &step) const {
   const auto buffer = [&](size_t index) {
     return blocks.own + static_cast<int64_t>(index) * buffer_bytes_;
@@ -211,14 +212,14 @@ const void *Chain::read(const Blocks &blocks, const Operand &operand, bool takes
   if (operand.place == Place::buffer) return buffer(operand.index);
   const bool is_made = operand.place == Place::output;
   const TensorId id = is_made ? outputs[operand.index] : inputs[operand.index];
-  if (operand.is_rounded && !takes_rounded) {
+  if (operand.is_bfloat16 && !takes_bfloat16) {
     auto *wide = reinterpret_cast<float *>(buffer(operand.copy));
     blocks.frame.kernels.half_to_float32[static_cast<int>(HalfFormat::bfloat16)](
         blocks.frame.in<uint16_t>(id) + first, wide, n);
     return wide;
   }
   const auto *from = blocks.frame.in<std::byte>(id);
-  if (operand.is_rounded) return from + first * static_cast<int64_t>(sizeof(Bfloat16));
+  if (operand.is_bfloat16) return from + first * static_cast<int64_t>(sizeof(Bfloat16));
   if (is_made) return from + first * operand.bytes;
   if (!operand.is_repeated) {
     step = operand.pattern.period > 1 ? 1 : 0;
@@ -241,18 +242,18 @@ const void *Chain::read(const Blocks &blocks, const Operand &operand, bool takes
 
 void Chain::compute_numbers(const Blocks &blocks, const Link &link, const void *const *operands,
                             const int64_t *steps, int64_t first, int64_t n) const {
-  Numbers numbers[Pointwise::kMostOperands];
+  FloatInput numbers[Pointwise::kMostOperands];
   for (size_t i = 0; i < link.operands.size(); ++i) {
     numbers[i] = {static_cast<const float *>(operands[i]), nullptr, steps[i]};
-    if (link.operands[i].is_rounded) numbers[i] = {nullptr, static_cast<const Bfloat16 *>(operands[i]), 1};
+    if (link.operands[i].is_bfloat16) numbers[i] = {nullptr, static_cast<const Bfloat16 *>(operands[i]), 1};
   }
-  Stored to{nullptr};
-  if (link.is_rounded) {
-    to.rounded = blocks.frame.out<Bfloat16>(outputs[link.index]) + first;
+  FloatOutput to{nullptr};
+  if (link.is_bfloat16) {
+    to.bfloat16 = blocks.frame.out<Bfloat16>(outputs[link.index]) + first;
   } else if (link.place == Place::buffer) {
-    to.exact = reinterpret_cast<float *>(blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_);
+    to.float32 = reinterpret_cast<float *>(blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_);
   } else {
-    to.exact = blocks.frame.out<float>(outputs[link.index]) + first;
+    to.float32 = blocks.frame.out<float>(outputs[link.index]) + first;
   }
   link.operation->compute_numbers(blocks.frame.kernels, numbers, to, n);
 }
@@ -262,15 +263,15 @@ void Chain::compute(const Blocks &blocks, int64_t first, int64_t n) const {
     const void *operands[Pointwise::kMostOperands];
     int64_t steps[Pointwise::kMostOperands];
     for (size_t i = 0; i < link.operands.size(); ++i) {
-      operands[i] = read(blocks, link.operands[i], link.takes_rounded, first, n, steps[i]);
+      operands[i] = read(blocks, link.operands[i], link.takes_bfloat16, first, n, steps[i]);
     }
     const auto buffer = [&](size_t index) { return blocks.own + static_cast<int64_t>(index) * buffer_bytes_; };
     const Kernels &kernels = blocks.frame.kernels;
-    if (link.takes_rounded) {
+    if (link.takes_bfloat16) {
       compute_numbers(blocks, link, operands, steps, first, n);
       continue;
     }
-    if (link.is_rounded) {
+    if (link.is_bfloat16) {
       std::byte *wide = buffer(link.wide);
       link.operation->compute_span(kernels, operands, steps, wide, n);
       kernels.round_to_bfloat16(reinterpret_cast<const float *>(wide),

@@ -37,8 +37,8 @@ class Chain final : public Operation {
     int64_t bytes; /* of an element */
     bool is_repeated; /* an input that is neither as long as the output nor one number */
     size_t copy = 0; /* the buffer for a block of what is repeated */
-    bool is_lasting = false; /* that copy is the same for all blocks */
-    bool is_rounded = false; /* it is float32 stored in bfloat16; copy has a block of it in float32 */
+    bool is_lasting = false; /* the copy is the same for all blocks */
+    bool is_bfloat16 = false; /* float32 stored in bfloat16; copy has a block of it in float32 */
   };
   struct Link {
     std::unique_ptr<Pointwise> operation;
@@ -46,8 +46,8 @@ class Chain final : public Operation {
     Place place;
     size_t index; /* of the output or buffer */
     int64_t bytes;
-    bool is_rounded = false; /* the output is float32 stored in bfloat16 */
-    bool takes_rounded = false; /* it reads or stores that as it is */
+    bool is_bfloat16 = false; /* the output is float32 stored in bfloat16 */
+    bool takes_bfloat16 = false; /* the link reads or stores bfloat16 itself */
     size_t wide = kNone; /* the buffer for a block of it in float32: one that is free there, or of its own */
   };
 
@@ -63,7 +63,7 @@ class Chain final : public Operation {
   void note_storage(const Setup &setup);
   void choose_block(int64_t cache_bytes);
   /* Where n elements of an operand begin, to be read with a step. */
-  const void *read(const Blocks &blocks, const Operand &operand, bool takes_rounded, int64_t first, int64_t n,
+  const void *read(const Blocks &blocks, const Operand &operand, bool takes_bfloat16, int64_t first, int64_t n,
                    int64_t &step) const;
   /* A link that reads or stores bfloat16 itself. */
   void compute_numbers(const Blocks &blocks, const Link &link, const void *const *operands, const int64_t *steps,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The kernels that convert stored formats from and to float32. */
 #include "operations/pointwise/format_conversion.h"
 
 #include "operations/storage/formats.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Between float32 and the formats in which tensors store real numbers. */
+/* Conversions between float32 and the formats in which tensors store real numbers. */
 #pragma once
 
 #include "operations/pointwise/pointwise.h"
 
 namespace cpuacc {
 
-/* Of floats of 16 bits, and of stored integers with one scale per tensor. */
+/* Conversion of floats of 16 bits, or of stored integers with one scale per tensor, from or to float32. */
 class FormatConversion final : public Unary {
  public:
   /* Args: stored: the data type of the side that is not Float32; decodes: whether that is what it reads. */
-  FormatConversion(Ends ends, armnn_data_type stored, bool decodes) : Unary(ends), stored_(stored), decodes_(decodes) {}
+  FormatConversion(Io io, armnn_data_type stored, bool decodes) : Unary(io), stored_(stored), decodes_(decodes) {}
 
   Description describe() const override;
   size_t prepare(const Setup &setup) override;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Functions of spans, by data type, and the operation on float32 or Float16. */
 #include "operations/pointwise/functions.h"
 
 #include <cmath>
@@ -134,11 +135,11 @@ namespace {
 template <typename T>
 constexpr bool kIsFloat32 = std::is_same_v<T, float>;
 
-/* Of float32 or, stored as uint16_t, of Float16 at levels that compute in it. */
+/* A function of each element, of float32 or, stored as uint16_t, of Float16 at levels that compute in it. */
 template <typename T>
 class Apply final : public Unary {
  public:
-  Apply(Ends ends, const Elementwise &function) : Unary(ends), function_(function) {}
+  Apply(Io io, const Elementwise &function) : Unary(io), function_(function) {}
 
   void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
@@ -161,7 +162,7 @@ class Combine final : public Binary {
 
   Description describe() const override { return BinaryArithmetic{operation_, broadcast_}; }
   bool takes_bfloat16() const override { return kIsFloat32<T>; }
-  void compute_numbers(const Kernels &kernels, const Numbers *operands, Stored to, int64_t n) const override {
+  void compute_numbers(const Kernels &kernels, const FloatInput *operands, FloatOutput to, int64_t n) const override {
     kernels.arithmetic_of_bfloat16(operation_, operands[0], operands[1], to, n);
   }
 
@@ -206,12 +207,12 @@ class Prelu final : public Binary {
 
 }  // namespace
 
-OperationPtr apply_function(Ends ends, const Elementwise &function) {
-  return std::make_unique<Apply<float>>(ends, function);
+OperationPtr apply_function(Io io, const Elementwise &function) {
+  return std::make_unique<Apply<float>>(io, function);
 }
 
-OperationPtr float16_function(const Kernels &kernels, Ends ends, const Elementwise &function) {
-  return is_exact(kernels, function) ? std::make_unique<Apply<uint16_t>>(ends, function) : nullptr;
+OperationPtr float16_function(const Kernels &kernels, Io io, const Elementwise &function) {
+  return is_exact(kernels, function) ? std::make_unique<Apply<uint16_t>>(io, function) : nullptr;
 }
 
 OperationPtr combine(const BinaryOperands &operands, Arithmetic operation) {

@@ -23,7 +23,7 @@ SpanFunction comparison_function(int64_t number, armnn_data_type type);
 
 SpanFunction logical_function(int64_t number);
 
-/* Of a condition and two operands with elements of so many bytes. */
+/* The selection by a condition from two operands with elements of so many bytes. */
 SpanFunction select_function(size_t element_bytes);
 
 /* nullptr: not for this type. */
@@ -39,21 +39,21 @@ Convert converter(armnn_data_type from, armnn_data_type to);
 /* To float32 such that what is then rounded to 16 bits is rounded only once; nullptr: there is none. */
 Convert converter_to_odd(armnn_data_type from);
 
-OperationPtr cast(Ends ends, Convert convert);
+OperationPtr cast(Io io, Convert convert);
 
 /* Functions of float32 and Float16 elements, and arithmetic of two operands with broadcasting. */
 
-OperationPtr apply_function(Ends ends, const Elementwise &function);
+OperationPtr apply_function(Io io, const Elementwise &function);
 OperationPtr combine(const BinaryOperands &operands, Arithmetic operation);
 
 /* Operations in Float16, at levels that compute in it; nullptr: the result would have other bits than float32's. */
-OperationPtr float16_function(const Kernels &kernels, Ends ends, const Elementwise &function);
+OperationPtr float16_function(const Kernels &kernels, Io io, const Elementwise &function);
 OperationPtr float16_arithmetic(const BinaryOperands &operands, Arithmetic operation);
 
 /* y is the slope. */
 OperationPtr prelu(const BinaryOperands &operands);
 
 /* scale * x + shift, a number of each per channel; the channels are last. */
-OperationPtr scale_shift(Ends ends, TensorId scale, TensorId shift, int64_t channels);
+OperationPtr scale_shift(Io io, TensorId scale, TensorId shift, int64_t channels);
 
 }  // namespace cpuacc

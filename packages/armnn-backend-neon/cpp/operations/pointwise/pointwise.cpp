@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The access patterns of broadcast operands, and operations of one operand. */
 #include "operations/pointwise/pointwise.h"
 
 #include <algorithm>

@@ -37,7 +37,7 @@ class Pointwise : public Operation {
                             int64_t n) const = 0;
   /* Whether it does the same with operands and results in bfloat16, at a level that multiplies it. */
   virtual bool takes_bfloat16() const { return false; }
-  virtual void compute_numbers(const Kernels &, const Numbers *, Stored, int64_t) const {}
+  virtual void compute_numbers(const Kernels &, const FloatInput *, FloatOutput, int64_t) const {}
   /* The time of one number, as a multiple of costs::element. */
   virtual double in_elements() const { return costs::kOneElement; }
 };

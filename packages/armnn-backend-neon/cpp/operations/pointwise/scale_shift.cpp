@@ -10,16 +10,16 @@ namespace {
  */
 class ScaleShift final : public Pointwise {
  public:
-  ScaleShift(Ends ends, TensorId scale, TensorId shift, int64_t channels)
-      : Pointwise({ends.from, scale, shift}, {ends.to}), channels_(channels) {}
+  ScaleShift(Io io, TensorId scale, TensorId shift, int64_t channels)
+      : Pointwise({io.from, scale, shift}, {io.to}), channels_(channels) {}
 
   bool can_read_bfloat16(const Kernels &, size_t input) const override { return input == 0; }
   bool can_store_bfloat16(const Kernels &) const override { return true; }
 
   size_t prepare(const Setup &setup) override {
     rows_ = channels_ == 0 ? 0 : setup[outputs[0]].count() / channels_;
-    is_input_rounded_ = setup.is_bfloat16(inputs[0]);
-    is_output_rounded_ = setup.is_bfloat16(outputs[0]);
+    is_input_bfloat16_ = setup.is_bfloat16(inputs[0]);
+    is_output_bfloat16_ = setup.is_bfloat16(outputs[0]);
     return 0;
   }
 
@@ -34,7 +34,7 @@ class ScaleShift final : public Pointwise {
   }
 
   void run(const Frame &frame) const override {
-    if (is_input_rounded_) return run_by(frame, frame.kernels.scale_rows_of_bfloat16);
+    if (is_input_bfloat16_) return run_by(frame, frame.kernels.scale_rows_of_bfloat16);
     run_by(frame, frame.kernels.scale_rows);
   }
   bool may_overwrite(size_t input) const override { return input == 0; }
@@ -52,8 +52,8 @@ class ScaleShift final : public Pointwise {
   template <typename In>
   void run_by(const Frame &frame, void (*kernel)(const ScaledRowsOf<In> &)) const {
     const In *x = frame.in<In>(inputs[0]);
-    const Stored to = is_output_rounded_ ? Stored{nullptr, frame.out<Bfloat16>(outputs[0])}
-                                         : Stored{frame.out<float>(outputs[0])};
+    const FloatOutput to = is_output_bfloat16_ ? FloatOutput{nullptr, frame.out<Bfloat16>(outputs[0])}
+                                         : FloatOutput{frame.out<float>(outputs[0])};
     const auto operand = [&](size_t input) { return frame.in<float>(inputs[input]); };
     frame.pool.run(rows_, static_cast<double>(channels_) * frame.element_ns(), [&](int64_t begin, int64_t end, int32_t) {
       const int64_t place = begin * channels_;
@@ -63,7 +63,7 @@ class ScaleShift final : public Pointwise {
 
   /* Args: operand: where those behind the first input are. */
   template <typename In, typename Operand>
-  ScaledRowsOf<In> rows_of(const In *x, Stored to, int64_t count, int64_t columns, const Operand &operand) const {
+  ScaledRowsOf<In> rows_of(const In *x, FloatOutput to, int64_t count, int64_t columns, const Operand &operand) const {
     const float *factor = has_factor_ ? operand(3) : nullptr;
     const float *addend = has_addend_ ? operand(inputs.size() - 1) : nullptr;
     return {x, count, columns, operand(1), operand(2), factor, addend, function_, to};
@@ -72,16 +72,16 @@ class ScaleShift final : public Pointwise {
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   bool has_factor_ = false; /* behind the shift */
   bool has_addend_ = false; /* the last input */
-  bool is_input_rounded_ = false; /* it is stored in bfloat16 */
-  bool is_output_rounded_ = false;
+  bool is_input_bfloat16_ = false;
+  bool is_output_bfloat16_ = false;
   int64_t channels_;
   int64_t rows_ = 0;
 };
 
 }  // namespace
 
-OperationPtr scale_shift(Ends ends, TensorId scale, TensorId shift, int64_t channels) {
-  return std::make_unique<ScaleShift>(ends, scale, shift, channels);
+OperationPtr scale_shift(Io io, TensorId scale, TensorId shift, int64_t channels) {
+  return std::make_unique<ScaleShift>(io, scale, shift, channels);
 }
 
 }  // namespace cpuacc

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* MatMulNBits and its kin: packed weights of 2, 4 or 8 bits, dequantized or multiplied as they are. */
 #include "operations/quantized/few_bits.h"
 
 #include <algorithm>
@@ -101,7 +102,7 @@ struct FewBitsPanels {
     });
   }
 
-  /* Of each panel and block those of all columns; 0 where there is no column. */
+  /* Writes a number for each panel, block and column, in this order; 0 where there is no column. */
   template <typename Number, typename Get>
   void each_block(Number *to, const Get &get) const {
     for (int64_t p = 0; p < panels; ++p) {
@@ -198,14 +199,14 @@ class FewBitsRows final : public Operation {
 /* Panels of columns; weights are read once for all rows that go together, and those are rounded before. */
 class FewBitsGemm final : public Operation {
  public:
-  FewBitsGemm(std::vector<TensorId> inputs, TensorId to, const FewBits &form, int64_t columns, bool is_rounded)
-      : Operation(std::move(inputs), {to}), form_(form), columns_(columns), is_rounded_(is_rounded) {}
+  FewBitsGemm(std::vector<TensorId> inputs, TensorId to, const FewBits &form, int64_t columns, bool quantizes_rows)
+      : Operation(std::move(inputs), {to}), form_(form), columns_(columns), quantizes_rows_(quantizes_rows) {}
 
   size_t prepare(const Setup &setup) override {
     weights_.emplace(form_, columns_, setup.kernels);
     weights_->pack(setup, &inputs[1]);
     rows_ = form_.size == 0 ? 0 : setup[inputs[0]].count() / form_.size;
-    steps_ = setup.kernels.int8.few_bits_steps(form_.bits, form_.block_size, is_rounded_);
+    steps_ = setup.kernels.int8.few_bits_steps(form_.bits, form_.block_size, quantizes_rows_);
     const int64_t numbers = weights_->blocks * form_.block_size;
     step_bytes_ = aligned_bytes(static_cast<size_t>(numbers / steps_.group) * sizeof(float));
     sum_bytes_ = aligned_bytes(static_cast<size_t>(weights_->blocks) * sizeof(float));
@@ -239,7 +240,7 @@ class FewBitsGemm final : public Operation {
   }
 
  private:
-  static constexpr int64_t kRowsTogether = 64; /* which the second cache holds beside a panel */
+  static constexpr int64_t kRowsTogether = 64; /* rows that the second cache holds beside a panel */
   static constexpr double kProductsOfOne = 2.0; /* of bytes, in the time of a float's */
 
   void multiply(const Frame &frame, const FewBitsRow *rows, int64_t panel, int64_t part) const {
@@ -269,7 +270,7 @@ class FewBitsGemm final : public Operation {
 
   FewBits form_;
   int64_t columns_;
-  bool is_rounded_;
+  bool quantizes_rows_;
   int64_t rows_ = 0;
   FewBitsSteps steps_{};
   size_t step_bytes_ = 0;
@@ -291,8 +292,8 @@ OperationPtr few_bits_rows(std::vector<TensorId> inputs, TensorId to, const FewB
 }
 
 OperationPtr few_bits_gemm(std::vector<TensorId> inputs, TensorId to, const FewBits &form, int64_t columns,
-                           bool is_rounded) {
-  return std::make_unique<FewBitsGemm>(std::move(inputs), to, form, columns, is_rounded);
+                           bool quantizes_rows) {
+  return std::make_unique<FewBitsGemm>(std::move(inputs), to, form, columns, quantizes_rows);
 }
 
 }  // namespace cpuacc

@@ -129,8 +129,8 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
     /* So many columns stay in the first cache interleaved. */
     const int64_t room = setup.machine().caches.first / column_bytes(setup.kernels.int8) / w.stride_x;
     const auto products = static_cast<double>(lines_ * taps_ * kJoined);
-    const int64_t together = setup.kernels.int8.line_channels;
-    const int64_t channels = ratio_up(w.channels, together) * together;
+    const int64_t channel_block = setup.kernels.int8.line_channels;
+    const int64_t channels = ratio_up(w.channels, channel_block) * channel_block;
     choose_pieces(setup, "bytes by lines", costs::kByteLineMultiplyAdd, channels, products,
                   std::max(room, costs::kLeastInterleavedColumns));
     thread_bytes_ = aligned_bytes(static_cast<size_t>(column_bytes(setup.kernels.int8) * columns_of(piece_)));
@@ -162,20 +162,20 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
   /* Weights, bias and scales in the order of Int8DepthwiseLines. */
   void pack_all(const Setup &setup) {
     const Int8Kernels &kernels = setup.kernels.int8;
-    const int64_t together = kernels.line_channels;
-    const int64_t padded = ratio_up(windows_.channels, together) * together;
+    const int64_t channel_block = kernels.line_channels;
+    const int64_t padded = ratio_up(windows_.channels, channel_block) * channel_block;
     const int64_t weight_bytes = lines_ * taps_ * kJoined * padded;
-    const std::string recipe = std::string(joins_rows_ ? "rows" : "columns") + " by lines " + std::to_string(together);
+    const std::string recipe = std::string(joins_rows_ ? "rows" : "columns") + " by lines " + std::to_string(channel_block);
     packed_ = packed(setup, recipe, static_cast<size_t>(weight_bytes) + static_cast<size_t>(padded) * sizeof(int32_t),
                      [&](const Int8DepthwiseWeights &weights, void *memory) {
                        auto *bytes = static_cast<int8_t *>(memory);
-                       pack(weights, together, bytes, reinterpret_cast<int32_t *>(bytes + weight_bytes));
+                       pack(weights, channel_block, bytes, reinterpret_cast<int32_t *>(bytes + weight_bytes));
                      });
     const auto *sums = reinterpret_cast<const int32_t *>(static_cast<const int8_t *>(packed_.get()) + weight_bytes);
     const int32_t zero_point = params_.left_zero_point + kernels.read_offset[params_.left_is_signed ? 1 : 0];
     const std::shared_ptr<void> bias = zeros(static_cast<size_t>(padded) * sizeof(int32_t));
     const std::shared_ptr<void> scales = zeros(static_cast<size_t>(padded) * sizeof(float));
-    for_each_place(together, [&](size_t at, int64_t c) {
+    for_each_place(channel_block, [&](size_t at, int64_t c) {
       static_cast<int32_t *>(bias.get())[at] = bias_of(c) - zero_point * sums[at];
       static_cast<float *>(scales.get())[at] = params_.multipliers[static_cast<size_t>(c)];
     });
@@ -184,26 +184,26 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
   }
 
   /* Sums are those of a channel's weights. */
-  void pack(const Int8DepthwiseWeights &weights, int64_t together, int8_t *packed, int32_t *sums) const {
-    const int64_t part_bytes = lines_ * taps_ * together * kJoined;
+  void pack(const Int8DepthwiseWeights &weights, int64_t channel_block, int8_t *packed, int32_t *sums) const {
+    const int64_t part_bytes = lines_ * taps_ * channel_block * kJoined;
     std::memset(packed, 0, static_cast<size_t>(reinterpret_cast<int8_t *>(sums) - packed));
-    std::memset(sums, 0, static_cast<size_t>(ratio_up(windows_.channels, together) * together) * sizeof *sums);
-    for_each_place(together, [&](size_t at, int64_t c) {
+    std::memset(sums, 0, static_cast<size_t>(ratio_up(windows_.channels, channel_block) * channel_block) * sizeof *sums);
+    for_each_place(channel_block, [&](size_t at, int64_t c) {
       const auto place = static_cast<int64_t>(at);
-      sums[at] = pack_channel(weights, c, together, packed + place / together * part_bytes + place % together * kJoined);
+      sums[at] = pack_channel(weights, c, channel_block, packed + place / channel_block * part_bytes + place % channel_block * kJoined);
     });
   }
 
   /* Calls visit(place, channel). Channels are padded to so many together, or the last ones are there twice. */
   template <typename Visit>
-  void for_each_place(int64_t together, const Visit &visit) const {
+  void for_each_place(int64_t channel_block, const Visit &visit) const {
     const int64_t channels = windows_.channels;
-    for (int64_t part = 0; part * together < channels; ++part) {
-      const bool is_cut = channels >= together && (part + 1) * together > channels;
-      const int64_t begin = is_cut ? channels - together : part * together;
-      for (int64_t i = 0; i < together; ++i) {
-        const int64_t c = begin + channel_of(i, together);
-        if (c < channels) visit(static_cast<size_t>(part * together + i), c);
+    for (int64_t part = 0; part * channel_block < channels; ++part) {
+      const bool is_cut = channels >= channel_block && (part + 1) * channel_block > channels;
+      const int64_t begin = is_cut ? channels - channel_block : part * channel_block;
+      for (int64_t i = 0; i < channel_block; ++i) {
+        const int64_t c = begin + channel_of(i, channel_block);
+        if (c < channels) visit(static_cast<size_t>(part * channel_block + i), c);
       }
     }
   }
@@ -214,15 +214,15 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
     return memory;
   }
 
-  /* Of so many channels, that which stands at a place of interleaved ones. */
-  static int64_t channel_of(int64_t place, int64_t together) {
-    const int64_t of_register = together / kJoined;
+  /* The channel at a place of a block of interleaved channels. */
+  static int64_t channel_of(int64_t place, int64_t channel_block) {
+    const int64_t of_register = channel_block / kJoined;
     const int64_t within = place % of_register;
     return within / 4 * 16 + place / of_register * 4 + within % 4;
   }
 
   /* Returns the sum of its weights. */
-  int32_t pack_channel(const Int8DepthwiseWeights &weights, int64_t c, int64_t together, int8_t *to) const {
+  int32_t pack_channel(const Int8DepthwiseWeights &weights, int64_t c, int64_t channel_block, int8_t *to) const {
     const Windows &w = windows_;
     int32_t sum = 0;
     for (int64_t i = 0; i < w.window_height; ++i) {
@@ -231,7 +231,7 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
         const int64_t tap = joins_rows_ ? j : j / kJoined;
         const int64_t place = joins_rows_ ? i % kJoined : j % kJoined;
         const int32_t number = weights.at(c, i, j);
-        to[(line * taps_ + tap) * together * kJoined + place] = static_cast<int8_t>(number);
+        to[(line * taps_ + tap) * channel_block * kJoined + place] = static_cast<int8_t>(number);
         sum += number;
       }
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Steps on bytes after an operation: a table, a sum, a table of the sum. */
 #include "operations/quantized/int8_epilogue.h"
 
 namespace cpuacc {

@@ -35,8 +35,8 @@ struct Int8Params {
 /* Steps on bytes that were just stored, while they are in the cache; nullptr: a step is left out. */
 struct Int8Epilogue {
   const ByteTable *table; /* replaces them */
-  const Int8Addition *addition; /* then of them and those at the same place of another tensor */
-  const uint8_t *other; /* that tensor */
+  const Int8Addition *addition; /* then adds the bytes at the same place of another tensor */
+  const uint8_t *other; /* the other tensor */
   const uint8_t *output;
   const ByteTable *addition_table; /* replaces the sums */
 

@@ -79,7 +79,7 @@ class Sums {
   std::vector<int32_t> above_, below_;
 };
 
-/* Of a panel, those that were moved. */
+/* The fours of a panel that were moved out of it. */
 class Apart {
  public:
   Apart(int8_t *panel, int64_t row_bytes) : panel_(panel), row_bytes_(row_bytes) {}
@@ -116,12 +116,12 @@ class Apart {
 };
 
 /* Moves fours until no group of so many makes too large a sum. Returns false once that are too many. */
-bool move_large(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int64_t together, int64_t most,
+bool move_large(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int64_t added_fours, int64_t most,
                 Apart &apart) {
   const int64_t row_bytes = int64_t{kernels.columns} * 4;
   const int64_t fours = fours_of(layout);
-  for (int64_t i = 0; i < layout.taps * fours; i = std::min(i + together, (i / fours + 1) * fours)) {
-    const int64_t end = std::min(i + together, (i / fours + 1) * fours);
+  for (int64_t i = 0; i < layout.taps * fours; i = std::min(i + added_fours, (i / fours + 1) * fours)) {
+    const int64_t end = std::min(i + added_fours, (i / fours + 1) * fours);
     Sums all(kernels.columns);
     for (int64_t four = i; four < end; ++four) all.add(panel + four * row_bytes, 1);
     while (all.largest() > kMostSmallSum) {
@@ -152,10 +152,10 @@ size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernel
 bool set_large_apart(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int8_t *behind) {
   std::memset(behind, 0, large_weights_bytes(layout, kernels));
   const int64_t most = most_apart(layout);
-  for (const auto &[together, allowed] : {std::pair(kManySmallFours, most / 4), std::pair(kFewSmallFours, most)}) {
+  for (const auto &[added_fours, allowed] : {std::pair(kManySmallFours, most / 4), std::pair(kFewSmallFours, most)}) {
     Apart apart(panel, int64_t{kernels.columns} * 4);
-    if (move_large(panel, layout, kernels, together, allowed, apart)) {
-      const int32_t number = together;
+    if (move_large(panel, layout, kernels, added_fours, allowed, apart)) {
+      const int32_t number = added_fours;
       std::memcpy(behind, &number, sizeof number);
       apart.write(behind + sizeof number, behind + number_bytes(layout));
       return true;
@@ -186,7 +186,7 @@ int64_t panel_weight_bytes(const WeightLayout &layout, const Int8Kernels &kernel
 /* Writes four rows with the weights of each column side by side. Bytes of rows that lack are left. */
 void set_four(const uint8_t *first, int64_t rows, const WeightLayout &layout, int64_t width, uint8_t turned,
               int8_t *to) {
-  if (rows == 4 && layout.column_stride == 1) { /* which compilers make vectors of */
+  if (rows == 4 && layout.column_stride == 1) { /* a loop that compilers vectorize */
     const uint8_t *second = first + layout.depth_stride;
     const uint8_t *third = second + layout.depth_stride;
     const uint8_t *fourth = third + layout.depth_stride;
@@ -203,7 +203,7 @@ void set_four(const uint8_t *first, int64_t rows, const WeightLayout &layout, in
   }
 }
 
-/* Of rows far apart no processor fetches the next ones by itself. */
+/* Prefetches rows that are too far apart for the processor to fetch them by itself. */
 void fetch_rows(const uint8_t *first, const WeightLayout &layout, int64_t width) {
   if (layout.column_stride != 1) return;
   for (int64_t k = 0; k < 4; ++k, first += layout.depth_stride) {
@@ -645,7 +645,7 @@ class Int8Gemm final : public WithInt8Epilogue {
   int64_t matrices_ = 0;
   int64_t stride_ = 0; /* from one of them to the next */
   size_t task_bytes_ = 0;
-  Int8Weights weights_; /* what is computed has its scales only */
+  Int8Weights weights_; /* of weights that are computed, the scales only */
 };
 
 }  // namespace

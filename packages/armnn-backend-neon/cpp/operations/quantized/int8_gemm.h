@@ -81,7 +81,8 @@ struct Int8GemmTask {
   std::byte *c;
   int64_t c_stride; /* in elements */
   Int8Epilogue epilogue{};
-  const DequantizedAccumulators *real = nullptr; /* what c holds instead of int32_t, from the first column on */
+  /* the scales by which c becomes floats, from the first column on; nullptr: int32_t */
+  const DequantizedAccumulators *real = nullptr;
 };
 
 /* The scratch bytes of a task: pointers to rows and, where the kernels want them wider, some of these rows. */
@@ -112,7 +113,7 @@ void run_int8_gemm_task(const Int8GemmTask &gemm, const Tiling &tiling, int64_t 
   run_int8_gemm_tiles(gemm, tiling, range, kernels, pointers, Int8Rows::bytes);
 }
 
-/* Of an image that was widened, too. Args: point_widened: as for point_rows. */
+/* A task of an int8 gemm whose image may have been widened. Args: point_widened: as for point_rows. */
 template <typename Point, typename PointWidened>
 void run_int8_gemm_task(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task, const Int8Kernels &kernels,
                         const uint8_t **pointers, Point &&point, PointWidened &&point_widened) {

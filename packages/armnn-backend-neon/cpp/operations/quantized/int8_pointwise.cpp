@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Tables, arithmetic of two operands, softmax and dynamic quantization of bytes. */
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +12,7 @@ namespace {
 
 class LookUp final : public Unary {
  public:
-  LookUp(Ends ends, const ByteFunction &function) : Unary(ends), function_(function) {}
+  LookUp(Io io, const ByteFunction &function) : Unary(io), function_(function) {}
 
   Description describe() const override { return *function_; }
   EpilogueSlots epilogue_slots() override {
@@ -58,8 +59,8 @@ class Int8Binary final : public Binary {
 /* Lines of floats in scratch memory, one line at a time. */
 class Int8Softmax final : public Operation {
  public:
-  Int8Softmax(Ends ends, float beta, bool takes_logarithm)
-      : Operation(ends), beta_(beta), takes_logarithm_(takes_logarithm) {}
+  Int8Softmax(Io io, float beta, bool takes_logarithm)
+      : Operation(io), beta_(beta), takes_logarithm_(takes_logarithm) {}
 
   size_t prepare(const Setup &setup) override {
     from_ = setup[inputs[0]];
@@ -105,14 +106,14 @@ void compute_int8(const Int8Kernels &kernels, const Int8Operation &operation, co
   kernels.prelu(std::get<Int8Prelu>(operation), left, x_step, right, y_step, to, n);
 }
 
-OperationPtr int8_lookup(Ends ends, const ByteFunction &function) { return std::make_unique<LookUp>(ends, function); }
+OperationPtr int8_lookup(Io io, const ByteFunction &function) { return std::make_unique<LookUp>(io, function); }
 
 OperationPtr int8_binary(const BinaryOperands &operands, const Int8Operation &operation) {
   return std::make_unique<Int8Binary>(operands, operation);
 }
 
-OperationPtr int8_softmax(Ends ends, float beta, bool takes_logarithm) {
-  return std::make_unique<Int8Softmax>(ends, beta, takes_logarithm);
+OperationPtr int8_softmax(Io io, float beta, bool takes_logarithm) {
+  return std::make_unique<Int8Softmax>(io, beta, takes_logarithm);
 }
 
 Extremes finite_extremes(const Kernels &kernels, const float *x, int64_t n) {

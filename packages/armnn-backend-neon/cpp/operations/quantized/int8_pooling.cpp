@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Pooling of bytes. */
 #include "operations/quantized/quantized.h"
 
 #include "operations/reduction/reduction.h"
@@ -9,8 +10,8 @@ namespace {
 class Int8Pooling final : public WithInt8Epilogue {
  public:
   /* Args: scale: steps of the output in one of the input. */
-  Int8Pooling(Ends ends, const Windows &windows, Int8PoolingKind kind, float scale, Int8Params params)
-      : WithInt8Epilogue({ends.from}, ends.to, std::move(params)), windows_(windows), kind_(kind), scale_(scale) {}
+  Int8Pooling(Io io, const Windows &windows, Int8PoolingKind kind, float scale, Int8Params params)
+      : WithInt8Epilogue({io.from}, io.to, std::move(params)), windows_(windows), kind_(kind), scale_(scale) {}
 
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
@@ -38,8 +39,8 @@ class Int8Pooling final : public WithInt8Epilogue {
 
 }  // namespace
 
-OperationPtr int8_pool(Ends ends, const Windows &windows, const Int8PoolingKind &kind, float scale, Int8Params params) {
-  return std::make_unique<Int8Pooling>(ends, windows, kind, scale, std::move(params));
+OperationPtr int8_pool(Io io, const Windows &windows, const Int8PoolingKind &kind, float scale, Int8Params params) {
+  return std::make_unique<Int8Pooling>(io, windows, kind, scale, std::move(params));
 }
 
 }  // namespace cpuacc

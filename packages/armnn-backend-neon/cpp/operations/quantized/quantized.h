@@ -24,7 +24,7 @@ OperationPtr int8_indirect_convolution(const WeightedTensors &tensors, const Win
 /* Whether these windows, of one group, are worth it, and it takes these weights. */
 bool suits_int8_direct(const Windows &windows, const Int8Params &params);
 
-/* Of one group. Args: layout: as direct_convolution() takes it. */
+/* The direct convolution of one group. Args: layout: as direct_convolution() takes it. */
 OperationPtr int8_direct_convolution(const WeightedTensors &tensors, const Windows &windows,
                                      const WeightLayout &layout, Int8Params params, const Kernels &kernels);
 
@@ -38,9 +38,9 @@ struct Int8PoolingKind {
 };
 
 /* Args: scale: steps of the output in one of the input. */
-OperationPtr int8_pool(Ends ends, const Windows &windows, const Int8PoolingKind &kind, float scale, Int8Params params);
+OperationPtr int8_pool(Io io, const Windows &windows, const Int8PoolingKind &kind, float scale, Int8Params params);
 
-OperationPtr int8_lookup(Ends ends, const ByteFunction &function);
+OperationPtr int8_lookup(Io io, const ByteFunction &function);
 
 OperationPtr int8_binary(const BinaryOperands &operands, const Int8Operation &operation);
 /* Computes n bytes of it; a step is 1, or 0 for an operand that is one number. */
@@ -48,7 +48,7 @@ void compute_int8(const Int8Kernels &kernels, const Int8Operation &operation, co
                   const void *y, int64_t y_step, void *z, int64_t n);
 
 /* Along the last axis. */
-OperationPtr int8_softmax(Ends ends, float beta, bool takes_logarithm);
+OperationPtr int8_softmax(Io io, float beta, bool takes_logarithm);
 
 /* Args: operands: data, weights, and, each of them or kNone, their zero points. */
 OperationPtr integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
@@ -60,7 +60,7 @@ struct ByteSteps {
   int32_t zero_point;
 };
 
-/* Of numbers between these. */
+/* The steps for numbers between these two. */
 ByteSteps steps_of_bytes(float least, float largest);
 /* The extremes of the finite numbers; the others do not widen the steps. */
 Extremes finite_extremes(const Kernels &kernels, const float *x, int64_t n);

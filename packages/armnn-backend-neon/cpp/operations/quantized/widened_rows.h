@@ -21,7 +21,7 @@ inline int64_t widened_rows(const WeightLayout &layout, const Int8Kernels &kerne
   return std::clamp<int64_t>(kMostWidenedBytes / tile_bytes, 1, kMostTiles) * kernels.rows;
 }
 
-/* Of a block of at most so many rows. */
+/* The bytes of a block of at most so many widened rows. */
 inline size_t widened_bytes(const WeightLayout &layout, const Int8Kernels &kernels, int64_t rows) {
   if (layout.taps > 1) return 0;
   const int64_t numbers = std::min(widened_rows(layout, kernels), rows) * fours_of(layout) * 4;

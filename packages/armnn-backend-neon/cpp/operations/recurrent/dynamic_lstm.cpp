@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Long short-term memory with weights of bytes: what they are multiplied by is rounded to bytes, and sums are exact. */
+/* DynamicQuantizeLstm: weights are bytes, the left sides are rounded to bytes, and sums are exact integers. */
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that go on from step to step. */
+/* Recurrent layers: gemv with packed weights, the loop over steps, and the cells. */
 #include "operations/recurrent/recurrence.h"
 
 #include <algorithm>
@@ -121,7 +121,7 @@ void GemvMatrix<T>::multiply(const Frame &frame, bool is_shared, const GemvOpera
       switch (storage) {
         case GemvStorage::numbers: panel.numbers = numbers + place; break;
         case GemvStorage::steps: panel.steps = steps + place, panel.scales = scales + first; break;
-        case GemvStorage::bfloat16: panel.rounded = rounded + place; break;
+        case GemvStorage::bfloat16: panel.bfloat16 = rounded + place; break;
       }
       rows.gemv(all, depth, panel, first, std::min(width, columns - first));
     }
@@ -313,7 +313,7 @@ void Recurrence<T>::run(const Frame &frame) const {
   });
 }
 
-/* Of so many items. */
+/* The time of a chain of steps for so many items. */
 template <typename T>
 double Recurrence<T>::chain_ns(const Frame &frame, int64_t items) const {
   double step_ns = 0.0;

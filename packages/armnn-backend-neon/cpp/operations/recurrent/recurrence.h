@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that go on from step to step: rows of numbers, weights for a step, the loop over steps, and cells. */
+/* Recurrent layers: rows of numbers, weights for a step, the loop over steps, and the cells. */
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct PanelOf {
   const T *numbers;
   const int8_t *steps;
   const float *scales;
-  const Bfloat16 *rounded;
+  const Bfloat16 *bfloat16;
 };
 
 template <>
@@ -53,7 +53,7 @@ class Rows<float> {
 
   void gemv(const GemvOperands<float> &all, int64_t depth, const GemvPanel &panel, int64_t first,
             int64_t columns) const {
-    const auto gemv = panel.rounded == nullptr ? kernels_.gemv : kernels_.gemv_of_bfloat16;
+    const auto gemv = panel.bfloat16 == nullptr ? kernels_.gemv : kernels_.gemv_of_bfloat16;
     gemv({all.rows, all.x, all.y, all.count, depth, panel, all.bias, first, columns});
   }
   void round(const float *x, Bfloat16 *y, int64_t n) const { kernels_.round_to_bfloat16(x, y, n); }
@@ -226,7 +226,7 @@ class Recurrence : public Operation {
  protected:
   /* The memory that a step of one item has of its own. */
   struct Item {
-    T *gates; /* what the step adds to them; may be overwritten */
+    T *gates; /* the sums that the step adds to; may be overwritten */
     T *hidden; /* the output of the step before, then of this one: [outputs] */
     T *cell;
     T *spare; /* [gates * units] */

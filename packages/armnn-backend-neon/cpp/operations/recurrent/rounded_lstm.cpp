@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* A step of QLstm and QuantizedLstm, whose inner values are rounded. */
 #include "operations/recurrent/rounded_lstm.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ void begin(const float *bias, float *sums, int64_t n) {
 
 }  // namespace
 
-/* Of a row of all gates, or of a longer output. */
+/* The bytes of a row of all gates, or of an output that is longer. */
 size_t RoundedLstm::row_bytes() const {
   return aligned_bytes(static_cast<size_t>(std::max<int64_t>(kLstmGates * sizes_.units, sizes_.outputs)) * sizeof(float));
 }

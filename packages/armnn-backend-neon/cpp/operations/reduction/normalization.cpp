@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Softmax, normalization of rows and channels, local response. */
 #include "operations/reduction/reduction.h"
 
 #include <algorithm>
@@ -51,8 +52,8 @@ class Rows : public Operation {
 
 class Softmax final : public Rows {
  public:
-  Softmax(Ends ends, float beta, bool takes_logarithm)
-      : Rows({ends.from}, ends.to, costs::kFunctionElements), beta_(beta), takes_logarithm_(takes_logarithm) {}
+  Softmax(Io io, float beta, bool takes_logarithm)
+      : Rows({io.from}, io.to, costs::kFunctionElements), beta_(beta), takes_logarithm_(takes_logarithm) {}
 
  private:
   void compute(const Some &rows, const float *x, float *y) const override {
@@ -115,10 +116,10 @@ class NormalizeGroups final : public Rows {
   float offset_;
 };
 
-/* Of the channels of each pixel, by their squares. */
+/* Normalization of the channels of each pixel by their squares. */
 class Pixels : public Rows {
  public:
-  explicit Pixels(Ends ends) : Rows({ends.from}, ends.to, costs::kFunctionElements) {}
+  explicit Pixels(Io io) : Rows({io.from}, io.to, costs::kFunctionElements) {}
 
   size_t prepare(const Setup &setup) override {
     Rows::prepare(setup);
@@ -144,7 +145,7 @@ bool is_held(float squares) { return squares >= 0x1p-100f && squares < HUGE_VALF
 
 class L2Normalize final : public Pixels {
  public:
-  L2Normalize(Ends ends, float eps) : Pixels(ends), eps_(eps) {}
+  L2Normalize(Io io, float eps) : Pixels(io), eps_(eps) {}
 
 
  private:
@@ -199,9 +200,9 @@ double square_in_double(float x) { return static_cast<double>(x) * static_cast<d
 
 class LocalResponse final : public Pixels {
  public:
-  LocalResponse(Ends ends, const LocalResponseRule &rule) : Pixels(ends), rule_(rule) {}
+  LocalResponse(Io io, const LocalResponseRule &rule) : Pixels(io), rule_(rule) {}
 
-  bool may_overwrite(size_t) const override { return false; } /* it writes sums before it has read all */
+  bool may_overwrite(size_t) const override { return false; } /* sums are written before all is read */
 
  private:
   void compute_pixel(const Kernels &kernels, const float *x, float *squares, float *y) const override {
@@ -222,11 +223,11 @@ class LocalResponse final : public Pixels {
   LocalResponseRule rule_;
 };
 
-/* Of pixels side by side and above each other in the same channel; the channels are last. */
+/* Local response normalization over neighboring pixels of a channel; the channels are last. */
 class SpatialResponse final : public Operation {
  public:
-  SpatialResponse(Ends ends, const Shape &image, const LocalResponseRule &rule)
-      : Operation(ends),
+  SpatialResponse(Io io, const Shape &image, const LocalResponseRule &rule)
+      : Operation(io),
         rows_(image[0] * image[1]),
         height_(image[1]),
         channels_(image[3]),
@@ -279,8 +280,8 @@ class SpatialResponse final : public Operation {
 
 }  // namespace
 
-OperationPtr softmax(Ends ends, float beta, bool takes_logarithm) {
-  return std::make_unique<Softmax>(ends, beta, takes_logarithm);
+OperationPtr softmax(Io io, float beta, bool takes_logarithm) {
+  return std::make_unique<Softmax>(io, beta, takes_logarithm);
 }
 
 OperationPtr normalize(const WeightedTensors &tensors, int64_t length, float eps, bool subtracts_mean) {
@@ -292,14 +293,14 @@ OperationPtr normalize_groups(const WeightedTensors &tensors, const GroupSizes &
   return std::make_unique<NormalizeGroups>(tensors, sizes, eps, factor, offset);
 }
 
-OperationPtr l2_normalize(Ends ends, float eps) { return std::make_unique<L2Normalize>(ends, eps); }
+OperationPtr l2_normalize(Io io, float eps) { return std::make_unique<L2Normalize>(io, eps); }
 
-OperationPtr local_response(Ends ends, const LocalResponseRule &rule) {
-  return std::make_unique<LocalResponse>(ends, rule);
+OperationPtr local_response(Io io, const LocalResponseRule &rule) {
+  return std::make_unique<LocalResponse>(io, rule);
 }
 
-OperationPtr spatial_response(Ends ends, const Shape &image, const LocalResponseRule &rule) {
-  return std::make_unique<SpatialResponse>(ends, image, rule);
+OperationPtr spatial_response(Io io, const Shape &image, const LocalResponseRule &rule) {
+  return std::make_unique<SpatialResponse>(io, image, rule);
 }
 
 }  // namespace cpuacc

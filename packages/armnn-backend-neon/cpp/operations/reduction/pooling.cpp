@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Pooling of floats. */
 #include "operations/reduction/reduction.h"
 
 namespace cpuacc {
@@ -6,20 +7,20 @@ namespace {
 
 class Pooling2d final : public Operation {
  public:
-  Pooling2d(Ends ends, const Windows &windows, Pooling pooling, bool counts_padding)
-      : Operation(ends), windows_(windows), pooling_(pooling), counts_padding_(counts_padding) {}
+  Pooling2d(Io io, const Windows &windows, Pooling pooling, bool counts_padding)
+      : Operation(io), windows_(windows), pooling_(pooling), counts_padding_(counts_padding) {}
 
   bool can_read_bfloat16(const Kernels &, size_t) const override { return true; }
   bool can_store_bfloat16(const Kernels &) const override { return true; }
   bool keeps_format() const override { return true; }
 
   size_t prepare(const Setup &setup) override {
-    is_rounded_ = setup.is_bfloat16(inputs[0]);
+    is_bfloat16_ = setup.is_bfloat16(inputs[0]);
     return 0;
   }
 
   void run(const Frame &frame) const override {
-    is_rounded_ ? run_by(frame, frame.kernels.pooling_row_of_bfloat16) : run_by(frame, frame.kernels.pooling_row);
+    is_bfloat16_ ? run_by(frame, frame.kernels.pooling_row_of_bfloat16) : run_by(frame, frame.kernels.pooling_row);
   }
 
  private:
@@ -34,7 +35,7 @@ class Pooling2d final : public Operation {
   Windows windows_;
   Pooling pooling_;
   bool counts_padding_;
-  bool is_rounded_ = false; /* the image is stored in bfloat16 */
+  bool is_bfloat16_ = false; /* the image is stored in bfloat16 */
 };
 
 }  // namespace
@@ -45,8 +46,8 @@ PoolingShape pooling_shape(const Windows &w, bool counts_padding) {
           counts_padding};
 }
 
-OperationPtr pool(Ends ends, const Windows &windows, Pooling pooling, bool counts_padding) {
-  return std::make_unique<Pooling2d>(ends, windows, pooling, counts_padding);
+OperationPtr pool(Io io, const Windows &windows, Pooling pooling, bool counts_padding) {
+  return std::make_unique<Pooling2d>(io, windows, pooling, counts_padding);
 }
 
 }  // namespace cpuacc

@@ -16,8 +16,8 @@ namespace {
 class AlongAxis final : public Operation {
  public:
   /* Args: to_size: of the axis in the output. */
-  AlongAxis(Ends ends, Along along, int64_t to_size, AxisFunction compute, int64_t flags)
-      : Operation(ends), along_(along), to_size_(to_size), compute_(compute), flags_(flags) {}
+  AlongAxis(Io io, Along along, int64_t to_size, AxisFunction compute, int64_t flags)
+      : Operation(io), along_(along), to_size_(to_size), compute_(compute), flags_(flags) {}
 
   size_t prepare(const Setup &setup) override {
     bytes_ = static_cast<int64_t>(element_bytes(setup[inputs[0]].type));
@@ -135,8 +135,8 @@ AxisFunction softmax_function(bool takes_logarithm) {
   return takes_logarithm ? exponentiate<true> : exponentiate<false>;
 }
 
-OperationPtr along_axis(Ends ends, const Along &along, int64_t to_size, AxisFunction compute, int64_t flags) {
-  return std::make_unique<AlongAxis>(ends, along, to_size, compute, flags);
+OperationPtr along_axis(Io io, const Along &along, int64_t to_size, AxisFunction compute, int64_t flags) {
+  return std::make_unique<AlongAxis>(io, along, to_size, compute, flags);
 }
 
 namespace {
@@ -169,7 +169,7 @@ void find_best(const void *from, int64_t count, int64_t stride, int64_t columns,
 
 class ArgMinMax final : public Operation {
  public:
-  ArgMinMax(Ends ends, Along along, FindBest find) : Operation(ends), along_(along), find_(find) {}
+  ArgMinMax(Io io, Along along, FindBest find) : Operation(io), along_(along), find_(find) {}
 
   size_t prepare(const Setup &setup) override {
     bytes_ = static_cast<int64_t>(element_bytes(setup[inputs[0]].type));
@@ -217,8 +217,8 @@ FindBest argminmax_function(armnn_data_type type, bool is_largest) {
   });
 }
 
-OperationPtr arg_min_max(Ends ends, const Along &along, FindBest find) {
-  return std::make_unique<ArgMinMax>(ends, along, find);
+OperationPtr arg_min_max(Io io, const Along &along, FindBest find) {
+  return std::make_unique<ArgMinMax>(io, along, find);
 }
 
 namespace {
@@ -226,18 +226,18 @@ namespace {
 /* [outer, count, inner] -> [outer, inner]. */
 class Reduce final : public Operation {
  public:
-  Reduce(Ends ends, Reduction reduction, int64_t outer, int64_t count, int64_t inner)
-      : Operation(ends), reduction_(reduction), outer_(outer), count_(count), inner_(inner) {}
+  Reduce(Io io, Reduction reduction, int64_t outer, int64_t count, int64_t inner)
+      : Operation(io), reduction_(reduction), outer_(outer), count_(count), inner_(inner) {}
 
   bool can_read_bfloat16(const Kernels &, size_t) const override { return inner_ != 1; }
 
   size_t prepare(const Setup &setup) override {
-    is_rounded_ = setup.is_bfloat16(inputs[0]);
+    is_bfloat16_ = setup.is_bfloat16(inputs[0]);
     return 0;
   }
 
   void run(const Frame &frame) const override {
-    if (is_rounded_) {
+    if (is_bfloat16_) {
       return reduce_columns(frame, frame.in<Bfloat16>(inputs[0]), frame.kernels.reduce_columns_of_bfloat16);
     }
     const float *x = frame.in<float>(inputs[0]);
@@ -269,13 +269,13 @@ class Reduce final : public Operation {
 
   Reduction reduction_;
   int64_t outer_, count_, inner_;
-  bool is_rounded_ = false; /* the input is stored in bfloat16 */
+  bool is_bfloat16_ = false; /* the input is stored in bfloat16 */
 };
 
 }  // namespace
 
-OperationPtr reduce(Ends ends, Reduction reduction, int64_t outer, int64_t count, int64_t inner) {
-  return std::make_unique<Reduce>(ends, reduction, outer, count, inner);
+OperationPtr reduce(Io io, Reduction reduction, int64_t outer, int64_t count, int64_t inner) {
+  return std::make_unique<Reduce>(io, reduction, outer, count, inner);
 }
 
 namespace {

@@ -11,7 +11,7 @@
 namespace cpuacc {
 
 /* [outer, count, inner] -> [outer, inner]. */
-OperationPtr reduce(Ends ends, Reduction reduction, int64_t outer, int64_t count, int64_t inner);
+OperationPtr reduce(Io io, Reduction reduction, int64_t outer, int64_t count, int64_t inner);
 
 /* Computes count elements, stride apart, of the input and of the output. */
 using AxisFunction = void (*)(const void *from, void *to, int64_t count, int64_t stride, int64_t flags);
@@ -25,18 +25,18 @@ AxisFunction scan_function(armnn_data_type type, bool is_product);
 
 AxisFunction reduction_function(Reduction reduction, armnn_data_type type);
 
-/* Of Float64. */
+/* Softmax in Float64. */
 AxisFunction softmax_function(bool takes_logarithm);
 
 /* Args: to_size: of the axis in the output. */
-OperationPtr along_axis(Ends ends, const Along &along, int64_t to_size, AxisFunction compute, int64_t flags = 0);
+OperationPtr along_axis(Io io, const Along &along, int64_t to_size, AxisFunction compute, int64_t flags = 0);
 
 using FindBest = void (*)(const void *from, int64_t count, int64_t stride, int64_t columns, int64_t *places);
 
 /* Nullptr: not for this type. */
 FindBest argminmax_function(armnn_data_type type, bool is_largest);
 
-OperationPtr arg_min_max(Ends ends, const Along &along, FindBest find);
+OperationPtr arg_min_max(Io io, const Along &along, FindBest find);
 
 /* Stores an index as Signed64 or Signed32. */
 void store_index(void *to, bool is_wide, int64_t i, int64_t index);
@@ -47,7 +47,7 @@ FindBest topk_function(armnn_data_type type, bool is_largest);
 OperationPtr top_k(TensorId from, TensorId values, TensorId indices, const Along &along, int64_t k, FindBest find);
 
 /* Along the last axis. */
-OperationPtr softmax(Ends ends, float beta, bool takes_logarithm);
+OperationPtr softmax(Io io, float beta, bool takes_logarithm);
 
 /* Weights and bias are gamma and beta, each of them or kNone. */
 OperationPtr normalize(const WeightedTensors &tensors, int64_t length, float eps, bool subtracts_mean);
@@ -62,8 +62,8 @@ struct GroupSizes {
 OperationPtr normalize_groups(const WeightedTensors &tensors, const GroupSizes &sizes, float eps, float factor,
                               float offset);
 
-/* Of the channels of each pixel, which are last. */
-OperationPtr l2_normalize(Ends ends, float eps);
+/* L2 normalization of the channels of each pixel, which are last. */
+OperationPtr l2_normalize(Io io, float eps);
 
 /* x * (k + alpha * sum)^-beta, of the squares of x and of its neighbors on either side. */
 struct LocalResponseRule {
@@ -72,9 +72,9 @@ struct LocalResponseRule {
 };
 
 /* The neighbors are channels, which are last. */
-OperationPtr local_response(Ends ends, const LocalResponseRule &rule);
+OperationPtr local_response(Io io, const LocalResponseRule &rule);
 /* The neighbors are pixels in both directions. Args: image: [N, H, W, C]. */
-OperationPtr spatial_response(Ends ends, const Shape &image, const LocalResponseRule &rule);
+OperationPtr spatial_response(Io io, const Shape &image, const LocalResponseRule &rule);
 
 /* Windows as the kernels of pooling take them. */
 PoolingShape pooling_shape(const Windows &windows, bool counts_padding);
@@ -93,6 +93,6 @@ void for_each_pooling_row(const Frame &frame, const Windows &w, const T *input, 
   });
 }
 
-OperationPtr pool(Ends ends, const Windows &windows, Pooling pooling, bool counts_padding);
+OperationPtr pool(Io io, const Windows &windows, Pooling pooling, bool counts_padding);
 
 }  // namespace cpuacc

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Decoding stored formats, and rows rounded to bfloat16. */
 #include "operations/storage/formats.h"
 
 #include <algorithm>
@@ -60,16 +61,16 @@ void quantize(const Kernels &kernels, armnn_data_type type, const Quantization &
   kernels.quantize[static_cast<int>(integer_of(type))](x, y, n, by.scales[0], by.zero_points[0]);
 }
 
-RoundedRows::RoundedRows(int64_t count, int64_t length)
+Bfloat16Rows::Bfloat16Rows(int64_t count, int64_t length)
     : count(count),
       length(length),
       stride(length % costs::kCrowdedFloats == 0 ? length + costs::kBfloat16RowFiller : length) {}
 
-size_t RoundedRows::bytes() const {
+size_t Bfloat16Rows::bytes() const {
   return aligned_bytes(static_cast<size_t>(count * stride) * sizeof(Bfloat16));
 }
 
-void RoundedRows::round(const Frame &frame, const float *from, Bfloat16 *to) const {
+void Bfloat16Rows::round(const Frame &frame, const float *from, Bfloat16 *to) const {
   if (count == 0 || length == 0) return;
   const int64_t rows = std::max<int64_t>(1, costs::kChunkElements / length); /* of a piece */
   const double piece_ns = static_cast<double>(rows * length) * frame.element_ns();

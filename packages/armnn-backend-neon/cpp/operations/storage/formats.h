@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats in which tensors store real numbers in 8 or 16 bits. */
+/* Formats in which tensors store real numbers in 8 or 16 bits, and rows converted to them. */
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ void quantize(const Kernels &kernels, armnn_data_type type, const Quantization &
               int64_t n);
 
 /* Rows of numbers side by side, and of the same numbers rounded, maybe with a filler between. */
-struct RoundedRows {
-  RoundedRows() = default;
-  RoundedRows(int64_t count, int64_t length);
+struct Bfloat16Rows {
+  Bfloat16Rows() = default;
+  Bfloat16Rows(int64_t count, int64_t length);
 
   int64_t count = 0;
   int64_t length = 0;

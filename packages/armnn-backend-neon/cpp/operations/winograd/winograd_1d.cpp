@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Convolutions by minimal filtering along one axis. */
 #include "operations/winograd/winograd.h"
 
 #include <algorithm>
@@ -103,7 +104,7 @@ class Winograd1dConvolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
-    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
+    is_image_bfloat16_ = setup.is_bfloat16(inputs[0]);
     const Kernels &kernels = setup.kernels;
     const Tensor &weights = setup[inputs[1]];
     const WeightLayout packed{points_ * axes_.taps, 0, layout_.depth, 0, layout_.columns, 0};
@@ -257,8 +258,8 @@ class Winograd1dConvolution final : public WithEpilogue {
     for (int64_t p = 0; p < points_; ++p, tile.b += depth * row) {
       tile.a = planes + p * plane_;
       tile.c = sums + p * count * kernels.columns;
-      const bool ends = p + 1 == points_; /* then the first of the next columns are behind */
-      const NextPanel<float> next(ends && is_last ? nullptr : tile.b + depth * row, depth, ends ? next_row : row);
+      const bool io = p + 1 == points_; /* then the first of the next columns are behind */
+      const NextPanel<float> next(io && is_last ? nullptr : tile.b + depth * row, depth, io ? next_row : row);
       tile.ahead = next.all();
       tile.ahead_bytes = next.bytes();
       kernels.gemm_rows(tile);
@@ -267,7 +268,7 @@ class Winograd1dConvolution final : public WithEpilogue {
 
   void read_line(const Frame &frame, const Block &block, int64_t number, float *to) const {
     const int64_t kind = points_ / 2 - 3;
-    if (is_image_rounded_) {
+    if (is_image_bfloat16_) {
       return read_line_by(frame, block, number, to, frame.kernels.winograd_1d_input_of_bfloat16[kind]);
     }
     read_line_by(frame, block, number, to, frame.kernels.winograd_1d_input[kind]);
@@ -318,7 +319,7 @@ class Winograd1dConvolution final : public WithEpilogue {
   int64_t batch_;
   WeightLayout layout_;
   Winograd1dFilter filter_;
-  bool is_image_rounded_ = false; /* it is stored in bfloat16 */
+  bool is_image_bfloat16_ = false;
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_; /* along a line */
   int64_t line_; /* numbers from one transformed element to the next tile's */

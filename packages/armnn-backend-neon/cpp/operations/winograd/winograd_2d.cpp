@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Convolutions of 3 x 3 windows by Winograd's minimal filtering. */
 #include "operations/winograd/winograd.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ class Winograd2dConvolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     note_storage(setup);
-    is_image_rounded_ = setup.is_bfloat16(inputs[0]);
+    is_image_bfloat16_ = setup.is_bfloat16(inputs[0]);
     const Tensor &weights = setup[inputs[1]];
     const Kernels &kernels = setup.kernels;
     const WeightLayout packed{points_, 0, layout_.depth, 0, layout_.columns, 0};
@@ -183,8 +184,8 @@ class Winograd2dConvolution final : public WithEpilogue {
       tile.a = transformed + p * plane_;
       tile.b = packed + (column * points_ + p * row) * depth;
       tile.c = sums + p * sums_plane_;
-      const bool ends = p + 1 == points_; /* then the first of the next columns are behind */
-      const NextPanel<float> next(ends && is_last ? nullptr : tile.b + depth * row, depth, ends ? next_row : row);
+      const bool io = p + 1 == points_; /* then the first of the next columns are behind */
+      const NextPanel<float> next(io && is_last ? nullptr : tile.b + depth * row, depth, io ? next_row : row);
       tile.ahead = next.all();
       tile.ahead_bytes = next.bytes();
       kernels.gemm_rows(tile);
@@ -201,7 +202,7 @@ class Winograd2dConvolution final : public WithEpilogue {
 
   void read_tile(const Frame &frame, int64_t number, float *to) const {
     const int64_t kind = side_ / 2 - 1;
-    if (is_image_rounded_) return read_tile_by(frame, number, to, frame.kernels.winograd_2d_input_of_bfloat16[kind]);
+    if (is_image_bfloat16_) return read_tile_by(frame, number, to, frame.kernels.winograd_2d_input_of_bfloat16[kind]);
     read_tile_by(frame, number, to, frame.kernels.winograd_2d_input[kind]);
   }
 
@@ -236,7 +237,7 @@ class Winograd2dConvolution final : public WithEpilogue {
 
   Windows windows_;
   WeightLayout layout_;
-  bool is_image_rounded_ = false; /* it is stored in bfloat16 */
+  bool is_image_bfloat16_ = false;
   int64_t side_;
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_y_, tiles_x_, tiles_;
