@@ -223,9 +223,14 @@ class Patient(Honest):
 
 
 class Lying(Honest):
-    """Ends its process on a question about "crash"."""
+    """Ends its process on a question about "crash", and with the workload of "crash at work"."""
 
     id = "Lying"
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        if layer.name == "crash at work":
+            os.abort()
+        return super().create_workload(layer, model)
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         if layer.name == "crash":

@@ -270,6 +270,7 @@ class LoadedNetwork:
         self.load_times: Mapping[str, float] = {}
         self._plans = plans
         self._failover = failover
+        self._faults_before: tuple[str, ...] = ()
         self._has_run = False
         self._copies: dict[str, str] = {}  # the reasons by input or output
         self.properties = properties
@@ -365,7 +366,12 @@ class LoadedNetwork:
     @property
     def faults(self) -> tuple[str, ...]:
         """How processes of its isolated backends ended, in words."""
-        return () if self._failover is None else self._failover.faults
+        own = () if self._failover is None else self._failover.faults
+        return (*self._faults_before, *own)
+
+    def follow(self, lost: Failover) -> None:
+        """Note that it was loaded in the place of a network that lost a backend meanwhile."""
+        self._faults_before = (*lost.faults, *self._faults_before)
 
     def record(self) -> Record:
         """Return the record of execution: what ran the model, where and why.

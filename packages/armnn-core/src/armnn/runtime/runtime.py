@@ -485,8 +485,9 @@ class Runtime(Closable):
             except BaseException as error:
                 self._undo_load(loaded, error)
                 moved: LoadedNetwork | None = failover.replacement(error) if failover else None
-                if moved is None:
+                if failover is None or moved is None:
                     raise
+                moved.follow(failover)
                 return moved
             return loaded
 

@@ -516,6 +516,16 @@ def test_a_crash_while_layers_are_asked_about_sends_them_on() -> None:
         np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
 
 
+def test_a_crash_while_a_workload_is_made_is_among_the_faults() -> None:
+    with Runtime(CreationOptions(isolate=["Lying"])) as runtime:
+        model = runtime.load_model(rectifier("crash at work"), ["Lying", "Honest"])
+        assert [row.backend for row in model.report] == ["Honest"]
+        np.testing.assert_array_equal(model.run(fed())["y"], EXPECTED)
+        (fault,) = model.faults
+        assert "SIGABRT" in fault
+        assert "Lying" in fault
+
+
 class SoonSet(threading.Event):
     """Is set in the middle of a step."""
 
