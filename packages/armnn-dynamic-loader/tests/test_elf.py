@@ -48,10 +48,10 @@ def test_a_note_may_leave_everything_out(compiled: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     ("note", "message"),
     [
-        ("Good", "has a note that is no JSON: "),
+        ("Good", "has a note that is not valid JSON: "),
         ("[1]", "has a note that holds list, expected a JSON object"),
         ('{"id": 7}', "has a note whose 'id' is 7, expected a text"),
-        ("[" * 20000, "has a note that is no JSON: "),
+        ("[" * 20000, "has a note that is not valid JSON: "),
     ],
 )
 def test_a_note_that_makes_no_sense_is_told(
@@ -64,8 +64,8 @@ def test_a_note_that_makes_no_sense_is_told(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"is no ELF file: it begins with b'', expected b'\\x7fELF'"),
-        (b"#!/bin/sh", "is no ELF file"),
+        (b"", r"is not an ELF file: it begins with b'', expected b'\\x7fELF'"),
+        (b"#!/bin/sh", "is not an ELF file"),
         (b"\x7fELF\x02\x01", "is cut off: it has 6 bytes"),
     ],
 )

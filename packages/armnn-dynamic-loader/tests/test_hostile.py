@@ -149,8 +149,8 @@ REFUSED = {
     "AnyExtension": ("describe", "has the extension 'armnn.probe.made_up/1', which does not exist"),
     "GarbageExtension": ("describe", "points to memory that is not there: .* at 0x10"),
     "ForeignExtension": ("describe", "answers 'armnn.async/1' with a table of id 0x54534841"),
-    "OddVerdict": ("serialize", "judges its own program with 77"),
-    "NullDeserialize": ("serialize", "answers ARMNN_OK from deserialize, but makes nothing"),
+    "OddVerdict": ("serialize", "answers check_blob of its own program with 77"),
+    "NullDeserialize": ("serialize", "returns ARMNN_OK from deserialize without an object"),
     # its texts
     "EscapeSequences": ("create", r"has a defect: it answers code 13: no \\x1b\[2J\\ndevice$"),
     "Bidirectional": ("create", r"has a defect: it answers code 13: no \\u202edevice$"),

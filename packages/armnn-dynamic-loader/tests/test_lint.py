@@ -43,7 +43,7 @@ def test_nothing_is_wrong_with_a_good_file(lint_of: Callable[..., list[str]]) ->
 DEFECTS = {
     "name": ((), "It has the name 'x.so': expected <vendor>_<name>_backend.so"),
     "no note": (("-UNOTE",), r"It has no note \.note\.armnn: .* Add ARMNN_BACKEND_NOTE\.$"),
-    "note is no JSON": ((note("MockAdd"),), "It has a note that is no JSON"),
+    "note is no JSON": ((note("MockAdd"),), "It has a note that is not valid JSON"),
     "note without id": ((note('{"api": "1.0"}'),), "Its note does not say its id"),
     "note without api": ((note('{"id": "X"}'),), "Its note does not say which Backend API it nee"),
     "another api": (
@@ -134,7 +134,7 @@ def test_what_is_no_library_at_all_is_told(tmp_path: Path) -> None:
     script = tmp_path / "Mock_Add_backend.so"
     script.write_text("#!/bin/sh\n")
     assert lint_file(str(script)) == [
-        "It is no ELF file: it begins with b'#!/b', expected b'\\x7fELF'."
+        "It is not an ELF file: it begins with b'#!/b', expected b'\\x7fELF'."
     ]
     assert lint_file(str(tmp_path)) == [f"It is not a regular file: {str(tmp_path)!r}."]
 

@@ -191,8 +191,8 @@ def test_a_search_that_would_give_another_text_is_refused(
     ("content", "told"),
     [
         (b"[1]", "holds .*, expected an object"),
-        (b"{", "is no JSON file"),
-        (b"[" * 100000, "is no JSON file"),
+        (b"{", "is not a valid JSON file"),
+        (b"[" * 100000, "is not a valid JSON file"),
         (b"\xff", "cannot be read"),
     ],
 )

@@ -303,8 +303,8 @@ def test_models_that_are_none_are_named(genai_folder: Path, tmp_path: Path) -> N
     for at, (change, told) in enumerate(
         (
             (without_caches, r"it has no inputs such as 'past_key_values\.0\.key', without which"),
-            (another_input, "nothing here knows what its input 'pixels' takes"),
-            (other_names, "nothing here knows what its input 'ids' takes"),
+            (another_input, "its input 'pixels' has a meaning that is not known"),
+            (other_names, "its input 'ids' has a meaning that is not known"),
         )
     ):
         folder = changed(genai_folder, tmp_path / str(at), change)

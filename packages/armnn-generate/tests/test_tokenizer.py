@@ -113,7 +113,7 @@ def test_the_beginning_of_a_stop_text_comes_at_the_end() -> None:
 
 
 def test_a_text_that_is_none_is_refused(tokenizer: Tokenizer) -> None:
-    with pytest.raises(InvalidArgumentError, match="not made of characters alone"):
+    with pytest.raises(InvalidArgumentError, match="cannot be written as UTF-8"):
         tokenizer.encode("a\ud800")
 
 

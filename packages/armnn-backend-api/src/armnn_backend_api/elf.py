@@ -226,7 +226,7 @@ def describe(machine: Machine) -> str:
 def _read_machine(file: BinaryIO, *, any_kind: bool = False) -> Machine:
     head = file.read(20)
     if head[:4] != _MAGIC:
-        raise ElfError(f"is no ELF file: it begins with {head[:4]!r}, expected {_MAGIC!r}")
+        raise ElfError(f"is not an ELF file: it begins with {head[:4]!r}, expected {_MAGIC!r}")
     if len(head) < 20:
         raise ElfError(f"is cut off: it has {len(head)} bytes, expected a header of at least 52")
     order = ">" if head[5] == 2 else "<"

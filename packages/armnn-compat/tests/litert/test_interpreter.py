@@ -189,7 +189,7 @@ def test_wrong_arguments_are_value_errors(options_seen, arguments, message: str)
 @pytest.mark.parametrize(
     ("action", "kind", "message"),
     [
-        (lambda i: i.set_tensor(1, X), ValueError, r"the tensor 1 \('y'\) is no input"),
+        (lambda i: i.set_tensor(1, X), ValueError, r"the tensor 1 \('y'\) is not an input"),
         (lambda i: i.set_tensor(0, X.astype(int)), ValueError, "Got value of type int64 but exp"),
         (lambda i: i.set_tensor(0, X[0]), ValueError, r"Got \[2\] but expected \[1, 2\]"),
         (

@@ -57,7 +57,7 @@ def _raise(_self: object, _name: str) -> None:
         ),
         (
             lambda _, name: 1 if "no_such" in name else None,
-            r"is 1: expected None, as there is none",
+            r"is 1: expected None, as no extension",
         ),
         (_raise, r"extension\('armnn.async/1'\) failed: no extensions"),
     ],

@@ -193,7 +193,7 @@ class DataType(ArmnnEnum):
             known = np.dtype(dtype)
         except (TypeError, ValueError, AttributeError) as error:  # np.dtype() raises all of them
             raise UnknownNameError(
-                f"{shown(dtype)} is no NumPy type, expected one such as np.float32"
+                f"{shown(dtype)} is not a NumPy type: expected one such as np.float32"
             ) from error
         return _plain_type(known)
 

@@ -108,7 +108,7 @@ def test_files_in_the_folder_of_content_are_pickled_with_it(
     monkeypatch.chdir("/")
     pickle.loads(data).runtime.close()
     beside.write_bytes(b"WEIGHTS")
-    with pytest.raises(ModelFileError, match=r"given as bytes is not what it was when it was pick"):
+    with pytest.raises(ModelFileError, match=r"given as bytes has changed since it was pick"):
         pickle.loads(data)
 
 
@@ -160,9 +160,7 @@ def test_files_beside_a_model_are_pickled_with_it(model_file, tmp_path, *, has_c
     beside.write_bytes(b"weights")  # another file of the same content
     pickle.loads(data).runtime.close()
     beside.write_bytes(b"WEIGHTS")
-    wanted = (
-        r"three\.count' is not what it was when it was pickled: its file 'three\.data' has changed"
-    )
+    wanted = r"three\.count' has changed since it was pickled: its file 'three\.data' has changed"
     with pytest.raises(ModelFileError, match=wanted):
         pickle.loads(data)
     beside.unlink()
@@ -181,7 +179,7 @@ def test_a_model_whose_file_beside_changed_is_not_pickled(
         with Runtime() as runtime:
             model = runtime.load_model(model_file, ["Fake"], cache_dir=cache)
             beside.write_bytes(content)
-            wanted = r"is not what it was when it was loaded: its file 'three\.data' has changed"
+            wanted = r"has changed since it was loaded: its file 'three\.data' has changed"
             with pytest.raises(ModelFileError, match=wanted):
                 pickle.dumps(model)
 

@@ -93,7 +93,7 @@ def _parsed(text: bytes) -> Note:
     try:
         facts = json.loads(text.rstrip(b"\x00").decode())
     except (ValueError, RecursionError) as error:
-        raise NoteError(f"has a note that is no JSON: {error}") from error
+        raise NoteError(f"has a note that is not valid JSON: {error}") from error
     if not isinstance(facts, dict):
         raise NoteError(f"has a note that holds {type(facts).__name__}, expected a JSON object")
     for name in ("id", "api", "version"):
@@ -259,7 +259,7 @@ def _target(entry: str) -> tuple[str, os.stat_result]:
         path = os.path.realpath(entry, strict=True)
     except OSError as error:
         reason = f"is a link to {os.readlink(entry)!r}, which leads nowhere: {error.strerror}"
-        raise RefusedError("link", reason, "mend or remove the link") from error
+        raise RefusedError("link", reason, "repair or remove the link") from error
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise RefusedError("file", "is not a regular file", "remove or rename it")

@@ -83,7 +83,9 @@ class ChatTemplate:
         try:
             json.dumps(request)
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"the messages are not what JSON holds: {error}") from error
+            raise InvalidArgumentError(
+                f"the messages cannot be written as JSON: {error}"
+            ) from error
         with self._lock:
             try:
                 reply = self._started().ask(request, SECONDS)

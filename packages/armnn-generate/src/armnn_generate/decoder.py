@@ -77,7 +77,7 @@ class LanguageModel:
         known = {folder.input_ids, folder.attention_mask, folder.position_ids, _LOGITS_WANTED}
         for name in self.network.inputs:
             if name not in {*known, *self.caches}:
-                raise self._refused(f"nothing here knows what its input {name!r} takes")
+                raise self._refused(f"its input {name!r} has a meaning that is not known")
         for name, given in (
             (folder.input_ids, self.network.inputs),
             (folder.logits, self.network.outputs),

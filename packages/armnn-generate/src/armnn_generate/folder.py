@@ -244,7 +244,7 @@ def _options(given: _Values) -> Options:
     """Return the options that a folder gives; what is not supported is refused."""
     for name, off in _UNSUPPORTED.items():
         if given.given.get(name) not in (None, off):
-            raise given.refused(name, f"{off}, as there is nothing of that kind here")
+            raise given.refused(name, f"{off}, as armnn-generate does not support it")
     found = {name: given.given[name] for name in _SAMPLING if given.given.get(name) is not None}
     if found.get("top_p") == 0:  # onnxruntime-genai writes 0 where it is not used
         del found["top_p"]
@@ -309,7 +309,7 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
     try:
         found = json.loads(_text(folder, name))
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{str(folder / name)!r} is no JSON file: {error}") from error
+        raise ModelFileError(f"{str(folder / name)!r} is not a valid JSON file: {error}") from error
     if not isinstance(found, dict):
         raise ModelFileError(f"{str(folder / name)!r} holds {shown(found)}, expected an object")
     return found

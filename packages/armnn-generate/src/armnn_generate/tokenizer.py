@@ -59,7 +59,7 @@ class Tokenizer:
             text.encode()
         except UnicodeEncodeError as error:
             raise InvalidArgumentError(
-                f"the text has no tokens, as it is not made of characters alone: {error}"
+                f"the text cannot be tokenized, as it cannot be written as UTF-8: {error}"
             ) from error
         found = self._tokenizer.encode(text, add_special_tokens=adds_special_tokens)
         tokens: list[int] = found.ids

@@ -261,7 +261,7 @@ class _Loop(NamedTuple):
         data_type = types[1 + self.states + index]
         if data_type is None:
             raise ParseError(
-                f"{self.node}: it makes nothing, and its body does not say of what type"
+                f"{self.node}: it has no iterations, and its body declares no type of this output"
             )
         declared = dimensions_of(self.scope.body.outputs[1 + self.states + index])
         dims = [max(0, dim.dim_value or 0) for dim in declared or ()]
@@ -442,7 +442,7 @@ class _Scan:
         if len(set(sizes)) != 1:
             raise operation.error(f"the scanned axes have {sizes} elements: expected one number")
         if sizes[0] == 0 and self._rows:
-            raise RefusedError("it scans nothing, so that its outputs have no shape")
+            raise RefusedError("it scans an empty axis: the shapes of its outputs are not known")
         return sizes[0]
 
     def _joined(self, index: int, row: list[Value]) -> Value:

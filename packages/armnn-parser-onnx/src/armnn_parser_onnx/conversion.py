@@ -194,7 +194,7 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
             return
         operation, read = self._operation(record, schema)
         if any(map(_is_deferred, read)):
-            raise NotKnownYetError("nothing is known yet of an input")
+            raise NotKnownYetError("the shape and type of an input are not known yet")
         if not converter.moves_data:
             _check_quantized(operation, read)
         self._bind(operation, values_of(operation, converter.convert))

@@ -66,7 +66,8 @@ def _binary(name: str, content: bytes, form: str) -> bytes:
     except Exception as error:  # each format has errors of its own, and onnx's C++ others
         what = " ".join(str(error).split())
         raise ParseError(
-            f"the model {name!r} is no ONNX model as text ({form}): {type(error).__name__}: {what}"
+            f"the model {name!r} is not an ONNX model in text form ({form}): "
+            f"{type(error).__name__}: {what}"
         ) from error
     return made
 

@@ -130,7 +130,7 @@ CASES: Sequence[tuple[onnx.NodeProto, Sequence[Any], str]] = (
     (grams(pool_int64s=None, pool_strings=["a", "b"]), [4], "it counts strings"),
     (grams(ngram_indexes=[-1, 0]), [4], "'ngram_indexes' name no counts"),
     (grams(ngram_counts=[0, 3]), [4], r"'ngram_counts' is \[0, 3\]: expected where the sequences"),
-    (grams(min_gram_length=2, max_gram_length=2), [4], "no sequence that is short enough"),
+    (grams(min_gram_length=2, max_gram_length=2), [4], "too short for every n-gram of its pool"),
     (
         grams(mode="TFIDF", weights=[1.0, 2.0, 3.0]),
         [4],

@@ -87,7 +87,7 @@ class Variables:
 
     def _number(self, handle: Value) -> int:
         if handle.constant is None or not 0 <= int(handle.constant) < len(self._names):
-            raise RefusedError("which variable it means is computed")
+            raise RefusedError("its variable is chosen by computed data")
         return int(handle.constant)
 
     def _is_assigned(self, name: str) -> bool:

@@ -317,5 +317,5 @@ def test_a_branch_that_assigns_a_variable_is_refused_if_the_condition_is_compute
 
 def test_a_handle_from_outside_is_refused(lite: Any) -> None:
     tensors = {"h": lite.constant(np.int32(0)), "y": lite.Tensor(shape=(2,))}
-    with pytest.raises(UnsupportedOperatorError, match="which variable it means is computed"):
+    with pytest.raises(UnsupportedOperatorError, match="its variable is chosen by computed data"):
         parse(lite.build(lite.Op("READ_VARIABLE", ["h"]), tensors, []))

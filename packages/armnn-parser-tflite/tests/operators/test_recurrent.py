@@ -164,7 +164,7 @@ def test_one_step(lite: Any, rng: np.random.Generator, input_gate: bool) -> None
 def test_one_step_with_its_weights_in_one_matrix_is_refused(lite: Any) -> None:
     tensors = {"x": lite.Tensor(shape=(2, INPUTS)), "y": lite.Tensor()}
     op = lite.Op("LSTM", ["x"], options={"kernelType": 1})
-    with pytest.raises(UnsupportedOperatorError, match="whose weights lie in one matrix"):
+    with pytest.raises(UnsupportedOperatorError, match="whose weights are in one matrix"):
         parse(lite.build(op, tensors))
 
 

@@ -323,7 +323,7 @@ def test_several_inputs_come_out_of_one_npz(
         (["model.toy", "--output-network-details"], "adds to the profile of --event-based-prof"),
         (["model.toy", "--labels", "none.txt"], "cannot read the labels 'none.txt': No such"),
         (["model.toy", "--labels", "two.txt"], "'two.txt' has 2 labels, expected as many as"),
-        (["model.toy", "--labels", "words.npy"], "the labels 'words.npy' are no UTF-8 text"),
+        (["model.toy", "--labels", "words.npy"], "the labels 'words.npy' are not UTF-8 text"),
         (["model.toy", "--labels", "empty.txt"], "the labels 'empty.txt' are empty"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

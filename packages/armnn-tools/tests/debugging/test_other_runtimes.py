@@ -42,13 +42,13 @@ def test_one_that_is_not_known_is_refused() -> None:
 
 @pytest.mark.parametrize("content", [b"\x3a\x05\x0a", b"\x3a\x80", b"\x0f", b"\x39abc"])
 def test_a_broken_onnx_file_is_an_error(content: bytes) -> None:
-    with pytest.raises(ParseError, match="no ONNX file: it cannot be read to its end"):
+    with pytest.raises(ParseError, match="not an ONNX file: it cannot be read to its end"):
         marked_onnx(content)
 
 
 @pytest.mark.parametrize("content", [b"", b"TFL3", bytes(64), b"\x08\0\0\0TFL3\x04\0\0\0" * 2])
 def test_a_broken_tflite_file_is_an_error(content: bytes) -> None:
-    with pytest.raises(ParseError, match=r"no TensorFlow Lite file|has no outputs"):
+    with pytest.raises(ParseError, match=r"not a TensorFlow Lite file|has no outputs"):
         marked_tflite(content)
 
 

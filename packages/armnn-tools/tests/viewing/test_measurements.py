@@ -73,5 +73,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [[], EVENTS[:1]])
 def test_a_trace_without_runs_of_layers_is_told(tmp_path: Path, rows: list[Any]) -> None:
     write_chrome_trace(rows, tmp_path / "trace.json")
-    with pytest.raises(InvalidArgumentError, match="has no times of layers: no run is in it"):
+    with pytest.raises(
+        InvalidArgumentError, match="has no times of layers: expected the trace of a run"
+    ):
         times_in_trace(tmp_path / "trace.json", REPORT)

@@ -460,8 +460,8 @@ class Interpreter:
         tensor = self._tensor(index)
         if index not in self._takes:
             raise InvalidArgumentError(
-                f"the tensor {index} ({tensor.name!r}) is no input of the model: the inputs are "
-                f"{list(self._takes)}"
+                f"the tensor {index} ({tensor.name!r}) is not an input of the model: the inputs "
+                f"are {list(self._takes)}"
             )
         return tensor
 

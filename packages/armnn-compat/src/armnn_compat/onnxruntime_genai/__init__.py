@@ -196,7 +196,7 @@ class Tokenizer:
             given = json.loads(messages)
             known_tools = None if not tools else json.loads(tools)
         except ValueError as error:
-            raise InvalidArgumentError(f"messages or tools are no JSON: {error}") from error
+            raise InvalidArgumentError(f"messages or tools are not valid JSON: {error}") from error
         return self._generator.template.render(
             given,
             adds_generation_prompt=add_generation_prompt,

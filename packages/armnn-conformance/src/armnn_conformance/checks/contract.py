@@ -114,7 +114,7 @@ def check_extensions(subject: Subject) -> None:
     if answers[_NO_SUCH_EXTENSION] is not None:
         raise NonconformityError(
             f"extension({_NO_SUCH_EXTENSION!r}) is {answers[_NO_SUCH_EXTENSION]!r}: expected None, "
-            "as there is none of that name"
+            "as no extension has that name"
         )
 
 

@@ -132,7 +132,7 @@ def answer_of(subject: Subject, layer: Layer) -> Support:
     if not answer and not answer.reason.strip():
         raise NonconformityError("the refusal has no reason: say what is not supported")
     if subject.supports(layer) != answer:
-        raise NonconformityError("supports() gave two answers to one question")
+        raise NonconformityError("supports() answered two equal calls differently")
     return answer
 
 

@@ -88,8 +88,8 @@ def check_foreign_event(subject: Subject, case: LayerCase) -> None:
     compare(bound.run(run), case, "behind an event of another backend, the backend's")
     if event.left:
         raise NonconformityError(
-            "wait_for() with an event of another backend did not wait until it was done: what it "
-            "does not know it leaves to event.wait()"
+            "wait_for() with an event of another backend did not wait until it was done: expected "
+            "event.wait() for an event that the driver does not know"
         )
 
 
@@ -169,7 +169,7 @@ def check_blobs(subject: Subject, case: LayerCase) -> None:
     usual, subject.model.blobs = subject.model.blobs, blobs
     try:
         bound = BoundCase(subject, layer_of(case), case.inputs)
-        compare(bound.run(), case, "with blobs that are none of its own, the backend's")
+        compare(bound.run(), case, "given blobs of another program, the backend's")
     finally:
         subject.model.blobs = usual
     if not blobs.asked:

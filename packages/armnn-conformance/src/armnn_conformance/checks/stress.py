@@ -144,13 +144,13 @@ def check_interrupted_runs(subject: Subject, case: LayerCase) -> None:
         except CancelledError:
             pass
         else:
-            raise NonconformityError("a cancelled run ended as if nothing had happened")
+            raise NonconformityError("a cancelled run returned normally: expected an error")
         try:
             network.run(feeds_of(case), timeout=0)
         except DeadlineExceededError:
             pass
         else:
-            raise NonconformityError("a run without time ended as if nothing had happened")
+            raise NonconformityError("a run without time returned normally: expected an error")
         compare(stored(network.run(feeds_of(case))), case, "after a cancelled run, the runtime's")
 
 
@@ -201,7 +201,7 @@ def _check_same(
         problem = difference(stored, info, decode(alone, info), case.tolerance)
         if problem:
             raise NonconformityError(
-                f"in several threads, output {index} is not what one thread alone gets: {problem}"
+                f"in several threads, output {index} differs from that of one thread: {problem}"
             )
 
 

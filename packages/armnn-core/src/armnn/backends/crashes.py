@@ -97,7 +97,7 @@ def remembered_crashes(entries: Iterable[BackendEntry]) -> list[str]:
     crashes = remembered()
     return [
         f"The conformance kit saw backend {entry.id!r} ({entry.owner}) crash on {crash.day}: "
-        f"{crash.case or 'loading it'} ended with {crash.ending}; once that is mended, "
+        f"{crash.case or 'loading it'} ended with {crash.ending}; once the backend is repaired, "
         f"{_command(crash)} forgets it."
         for entry in entries
         for crash in crashes

@@ -205,7 +205,7 @@ def _importable(entry: BackendEntry) -> str:
     module, _, attribute = entry.origin.partition(":")
     if entry.is_registered and (module == "__main__" or "<" in attribute):
         raise BackendUnavailableError(
-            f"Backend {entry.id!r} ({entry.origin}) cannot be isolated: a worker process cannot "
-            "import what is defined in a program or a function; put it into a module."
+            f"Backend {entry.id!r} ({entry.origin}) cannot be isolated: a worker process "
+            "imports it, and it is defined in a program or a function: move it into a module."
         )
     return entry.origin

@@ -358,7 +358,7 @@ class Template:
             candidate = self._candidates.get(layer.backend or "")
             if candidate is not None and not _leaves_layers(candidate.backend):
                 raise UntraceableError(
-                    f"what became of layer {layer.name!r} is its backend's secret"
+                    f"the layers that replaced layer {layer.name!r} are not known"
                 )
             return {value: self._trace.info_of(value) for value in layer.outputs}
         compiled = layer.compiled

@@ -341,8 +341,8 @@ def _chosen(source: Path | bytes, subject: str, given: object) -> tuple[str, Con
         raise ParseError(f"Cannot parse {subject}: it is {content.what}; {content.advice}.")
     if isinstance(source, bytes):
         raise InvalidArgumentError(
-            f"the model is {len(source)} bytes without a name, which do not tell what they are: "
-            'say it, for example format="onnx"'
+            f"the model is {len(source)} bytes without a name, whose format is not recognized: "
+            'name it, for example format="onnx"'
         )
     return own, None
 

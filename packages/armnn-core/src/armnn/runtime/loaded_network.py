@@ -1206,7 +1206,7 @@ def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
         found = kept()
         if found is None:
-            raise ReferenceError(f"{name} of a network that is gone")
+            raise ReferenceError(f"{name} of a network that was unloaded")
         return found(*arguments, **named)
 
     return call

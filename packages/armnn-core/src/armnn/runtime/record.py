@@ -244,7 +244,7 @@ class Record:
             check(found, SCHEMA)
         except (OSError, ValueError, RecursionError) as error:
             raise InvalidArgumentError(
-                f"{title} cannot be read: {error}; expected what 'armnn run --record FILE' wrote"
+                f"{title} cannot be read: {error}; expected a file of 'armnn run --record FILE'"
             ) from error
         return cls(found)
 

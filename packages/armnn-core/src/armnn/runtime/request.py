@@ -190,9 +190,7 @@ class ModelSource:
             files = ExternalFiles(self.path, file_sha256, self.folder or "")
             files.complete(self.digests, self.read)
         except StaleEntryError as error:
-            raise ModelFileError(
-                f"{self.title} is not what it was when {event}: {error}"
-            ) from error
+            raise ModelFileError(f"{self.title} has changed since {event}: {error}") from error
 
 
 def _stamp_of(path: str) -> tuple[int, ...]:

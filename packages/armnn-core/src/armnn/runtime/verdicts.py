@@ -122,9 +122,9 @@ class Verdict:
             return self.chosen.fault
         for backend in self.chosen.backends:
             if backend not in builds:
-                return f"it chooses {backend}, which is not there"
+                return f"it chooses {backend}, which is not installed"
             if builds[backend] != self.builds.get(backend):
-                return f"it measured {self.builds.get(backend)}, there is {builds[backend]}"
+                return f"it measured {self.builds.get(backend)}, but {builds[backend]} is installed"
         return ""
 
 

@@ -311,7 +311,7 @@ def _fill(plan: Plan, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             raise ValueError("it has other layers than inputs, programs and outputs")
         if row != expected or type(name) is not str or not all(info.is_static for info in infos):
-            raise ValueError("it has a layer with anything unusual")
+            raise ValueError("it has a layer with parameters that stored programs do not keep")
         made.append(tensors)
     if type(plan.name) is not str or len(known) != len(rows):
         raise ValueError("it has no name, or two layers have the same one")

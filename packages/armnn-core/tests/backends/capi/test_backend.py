@@ -167,7 +167,7 @@ def test_a_pre_compiled_layer_is_supported_by_its_own_backend_only(
     assert layer.name == "add"
     assert backend.supports(layer, no_options)
     layer.compiled = "something else"
-    assert "which is no program of 'Mock'" in backend.supports(layer, no_options).reason
+    assert "which is not a program of 'Mock'" in backend.supports(layer, no_options).reason
     with pytest.raises(BackendError, match="holds 'something else', expected a program of backend"):
         backend.create_workload(layer, no_options)
 
@@ -300,7 +300,7 @@ def test_options_are_given_once(mock: NativeLibrary) -> None:
         ("c13", r"say which layers it takes layer 'add': asked too much \(ARMNN_INTERNAL\)"),
         ("level", r"about layer 'add' with level 7 for node 0: expected one of the levels"),
         ("node", r"about layer 'add' with level 2 for node 99: expected one of the levels"),
-        ("Wish", r"wishes layer 'add' in the layout 99: expected one of \[0, 1, 2, 3, 4\], where"),
+        ("Wish", r"in the layout 99: expected one of \[0, 1, 2, 3, 4\] \(0: no wish\)"),
     ],
 )
 def test_a_query_that_fails_or_lies_is_an_error(

@@ -580,7 +580,7 @@ def test_a_backend_of_a_function_cannot_be_isolated() -> None:
     options = CreationOptions(isolate=["Local"])
     with (
         armnn.register_backend("Local", Local),
-        pytest.raises(BackendUnavailableError, match="put it into a module"),
+        pytest.raises(BackendUnavailableError, match="move it into a module"),
         Runtime(options) as runtime,
     ):
         runtime.load_model(rectifier(), ["Local"])

@@ -261,7 +261,7 @@ def test_tensors_that_do_not_fit(load, x: Producer, message: str) -> None:
     ("y", "message"),
     [
         (tensor(flags=1), "the array for the output 'y' is read-only"),
-        (tensor(flags=2), "the output 'y': its memory is a copy, which nobody would read"),
+        (tensor(flags=2), "the output 'y': its memory is a copy, so the output would be lost"),
         (tensor(np.zeros((3, 2), np.float32)), r"'y' has shape \[3,2\]: expected \[2,3\]"),
         (
             Torch(bytes(48), (2, 3), FLOAT64),

@@ -78,8 +78,8 @@ def test_a_verdict_is_found_by_model_and_machine() -> None:
     ("builds", "change"),
     [
         ({"A": "a 1", "B": "b 2", "C": "c 3"}, ""),
-        ({"A": "a 1", "B": "b 3"}, "it measured b 2, there is b 3"),
-        ({"A": "a 1"}, "it chooses B, which is not there"),
+        ({"A": "a 1", "B": "b 3"}, "it measured b 2, but b 3 is installed"),
+        ({"A": "a 1"}, "it chooses B, which is not installed"),
     ],
 )
 def test_a_verdict_holds_for_the_builds_that_it_chooses(

@@ -126,7 +126,7 @@ class Calls:
             DefectError: It is NULL.
         """
         if not handle.value:
-            raise DefectError(f"answers ARMNN_OK from {name}, but makes nothing")
+            raise DefectError(f"returns ARMNN_OK from {name} without an object")
 
     def check_process(self) -> None:
         """Refuse a file that printed, closed descriptors or changed the process's state.

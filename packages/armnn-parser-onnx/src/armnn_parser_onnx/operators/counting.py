@@ -67,7 +67,7 @@ def tf_idf_vectorizer(operation: Operation) -> Value:
             else binary(operation, BinaryOperation.ADD, total, placed, "sum")
         )
     if total is None:
-        raise RefusedError("it counts no sequence that is short enough")
+        raise RefusedError("its input is too short for every n-gram of its pool")
     if mode != "TF":
         total = _weighted(operation, total, weights, size, once=mode == "IDF")
     target = (size,) if len(shape) == 1 else (-1, size)

@@ -98,7 +98,7 @@ def one_step(operation: Operation) -> Value:
     """Add UnidirectionalSequenceLstm on a sequence of one step."""
     options = operation.options("LSTMOptions")
     if options.integer("KernelType") != LSTMKernelType.FULL:
-        raise RefusedError("it is a basic one, whose weights lie in one matrix")
+        raise RefusedError("it is a basic one, whose weights are in one matrix")
     sequence = with_axis(operation, operation.input(), 0, "sequence")
     name = operation.layer_name("steps")
     steps = _lstm(operation, options, sequence, _UNIDIRECTIONAL, name, time_major=True)

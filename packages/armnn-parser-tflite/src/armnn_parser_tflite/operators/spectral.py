@@ -30,7 +30,7 @@ def real_transform(operation: Operation) -> Value:
         raise operation.error("it does not transform two axes")
     size = shape[-1]
     if not isinstance(size, int) or not isinstance(shape[-2], int):
-        raise NotKnownYetError("the size of what it transforms is not known")
+        raise NotKnownYetError("the size of the transformed axis is not known")
     if lengths[0] != 1 or shape[-2] != 1:
         raise RefusedError("it transforms two axes; only one is supported")
     if not 0 < lengths[1] <= _LONGEST_TRANSFORM:

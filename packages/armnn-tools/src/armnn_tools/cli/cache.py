@@ -68,7 +68,7 @@ def show_cache(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.folder)
     if not folder.is_dir():
         raise InvalidArgumentError(
-            f"There is no folder {str(folder)!r}: expected the one of --cache-dir or cache_dir="
+            f"There is no folder {str(folder)!r}: expected the folder of --cache-dir or cache_dir="
         )
     digests = KnownDigests(folder.absolute())
     if arguments.limit is not None:

@@ -180,7 +180,9 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
             continue
         if not entry.name or entry.name.startswith("-"):
             if not only:
-                reason = f"{entry.distribution} cannot be used: nobody can type its name"
+                reason = (
+                    f"{entry.distribution} cannot be used: its name is empty or begins with '-'"
+                )
                 subparsers.add_parser(repr(entry.name), help=printable(reason))
             continue
         if only not in (None, "", entry.name):

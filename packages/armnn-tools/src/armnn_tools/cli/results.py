@@ -443,7 +443,7 @@ def read_labels(path: Path) -> Labels:
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(
-            f"the labels {str(path)!r} are no UTF-8 text, expected one label a line"
+            f"the labels {str(path)!r} are not UTF-8 text: expected one label per line"
         ) from error
     if not names:
         raise InvalidArgumentError(f"the labels {str(path)!r} are empty, expected one a line")

@@ -254,7 +254,7 @@ def fragment(source: Network, layers: Sequence[Layer]) -> tuple[Network, dict[st
     for value in border_values(layers):
         network.add_output(value.name, made[value])
     if not network.outputs:
-        raise GraphError(f"nothing reads the layers from {layers[0].name!r} on")
+        raise GraphError(f"no layer or output reads the layers from {layers[0].name!r} on")
     return network, inputs
 
 

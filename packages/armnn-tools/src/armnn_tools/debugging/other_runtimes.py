@@ -440,7 +440,7 @@ def marked_tflite(content: bytes) -> bytes:
             made = _integers(content, operator, _MADE)
             marked |= {index: None for index in made if index >= 0 and types[index] in _NUMBERS}
     except (struct.error, IndexError, StopIteration) as error:
-        raise ParseError("the model is no TensorFlow Lite file: it ends too early") from error
+        raise ParseError("the model is not a TensorFlow Lite file: it ends too early") from error
     if not place:
         raise ParseError("the model's main subgraph has no outputs")
     padded = content + bytes(-len(content) % 4)
@@ -490,7 +490,7 @@ def _messages(content: bytes | memoryview, wanted: int) -> Iterator[memoryview]:
                 yield view[at : at + size]
             at += size
     except (IndexError, KeyError) as error:
-        raise ParseError("the model is no ONNX file: it cannot be read to its end") from error
+        raise ParseError("the model is not an ONNX file: it cannot be read to its end") from error
 
 
 def _read_varint(view: memoryview, at: int) -> tuple[int, int]:

@@ -46,7 +46,9 @@ def times_in_trace(path: str | os.PathLike[str], report: Report) -> list[LayerTi
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(path, "armnn run --profile FILE.json", error) from error
     if not times:
-        raise InvalidArgumentError(f"{str(path)!r} has no times of layers: no run is in it")
+        raise InvalidArgumentError(
+            f"{str(path)!r} has no times of layers: expected the trace of a run"
+        )
     return times
 
 

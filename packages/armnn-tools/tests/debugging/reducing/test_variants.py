@@ -75,5 +75,5 @@ def test_a_part_of_which_nothing_is_read_is_refused() -> None:
     network = Network("unread")
     network.add_floor(network.add_input("x", TensorInfo((2,))), name="unread")
     whole = Variant(network, {"x": np.zeros(2, np.float32)})
-    with pytest.raises(GraphError, match="nothing reads the layers from 'unread' on"):
+    with pytest.raises(GraphError, match="no layer or output reads the layers from 'unread' on"):
         part_of(whole, whole.layers, {whole.network.inputs[0].output: np.zeros(2, np.float32)})

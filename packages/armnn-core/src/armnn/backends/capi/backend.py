@@ -293,7 +293,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
             BackendError: It is none.
         """
         if not isinstance(program, NativeProgram):
-            raise BackendError(f"{program!r} is no program of backend {self.id!r}")
+            raise BackendError(f"{program!r} is not a program of backend {self.id!r}")
         return NativeWorkload(program, range(len(inputs)), inputs, outputs)
 
     def create_context(self, options: CreationOptions) -> BackendContext:
@@ -410,7 +410,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
             program = layer.compiled
             if isinstance(program, NativeProgram) and program.library is self.library:
                 return SUPPORTED
-            return Support.no(f"the layer holds {program!r}, which is no program of {self.id!r}")
+            return Support.no(f"the layer holds {program!r}, which is not a program of {self.id!r}")
         for value in layer.outputs:
             if not value.info.is_static:
                 return Support.no(

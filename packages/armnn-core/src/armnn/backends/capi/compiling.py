@@ -341,7 +341,7 @@ def query(
         if layout not in _LAYOUTS:
             raise BackendError(
                 f"backend {library.id!r} ({library.path}) wishes layer {layer.name!r} in the "
-                f"layout {layout}: expected one of {sorted(_LAYOUTS)}, where 0 is no wish"
+                f"layout {layout}: expected one of {sorted(_LAYOUTS)} (0: no wish)"
             )
         if level != abi.NOT_SUPPORTED:
             answers.append(SUPPORTED if not layout else Support(True, layout=_LAYOUTS[layout]))

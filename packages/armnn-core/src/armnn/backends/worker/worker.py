@@ -280,7 +280,7 @@ class Served:
         """Run a bound workload on the tensors of the frame."""
         bound = self._objects.get(whole(request.get("step")))
         if not isinstance(bound, _Bound):
-            raise ProtocolError("the step to run is none")
+            raise ProtocolError("the request names no bound step")
         shapes = sequence(request.get("shapes"), len(bound.inputs))
         for handle, shape, blob in zip(bound.inputs, shapes, blobs, strict=True):
             given = np.frombuffer(blob, handle.info.data_type.numpy_dtype)
@@ -438,7 +438,7 @@ class Served:
     def _model(self, request: Document) -> ModelContext:
         model = self._objects.get(whole(request.get("model")))
         if not isinstance(model, ModelContext):
-            raise ProtocolError("the context of a network is none")
+            raise ProtocolError("the request names no context of a network")
         arithmetic = whole(request.get("arithmetic"))
         with suppress(StopIteration):
             model.quantized_arithmetic = next(a for a in QuantizedArithmetic if a == arithmetic)
@@ -447,7 +447,7 @@ class Served:
     def _workload(self, request: Document) -> _Prepared:
         found = self._objects.get(whole(request.get("workload")))
         if not isinstance(found, _Prepared):
-            raise ProtocolError("the workload is none")
+            raise ProtocolError("the request names no workload")
         return found
 
     def _graph(

@@ -513,7 +513,7 @@ class Binder:
             (states and (self.make_arrays is None or not memory.is_shared))
             or _overlap(arrays, targets)
         ):
-            why = "others may answer for an isolated backend, from what it has not overwritten"
+            why = "another backend may take over from an isolated one, and needs the inputs"
         else:
             plan = self.plans.lone_plan(self.expected.checked(every))
         shapes = {} if plan is None else plan.output_shapes

@@ -459,7 +459,9 @@ class Ports:
             buffer = _told(partial(_buffer_of, copy=copy), source, what)
             self._check_reached(name, what, buffer.device, takes_devices=takes_devices)
             if side == "output" and buffer.is_copy:
-                raise InvalidArgumentError(f"{what}: its memory is a copy, which nobody would read")
+                raise InvalidArgumentError(
+                    f"{what}: its memory is a copy, so the output would be lost"
+                )
             if side == "output" and buffer.is_readonly and not buffer.device.is_host:
                 raise InvalidArgumentError(
                     f"{what}: its memory on {buffer.device} is read-only: expected memory that can "

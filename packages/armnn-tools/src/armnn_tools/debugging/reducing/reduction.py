@@ -161,7 +161,11 @@ def _begin(search: Search, network: Network, samples: Sequence[Arrays], layer: s
                 return segment
     ended = judge.last
     if ended is not None and judge.job.check == "compare":
-        advice = "reduce it with the check crash" if ended.kind != "error" else "mend that first"
+        advice = (
+            "reduce it with the check crash"
+            if ended.kind != "error"
+            else "repair the network first"
+        )
         raise InvalidArgumentError(
             f"{network.name!r} cannot be compared on {backends}: {ended}; {advice}"
         )
