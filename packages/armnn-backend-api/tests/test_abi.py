@@ -79,6 +79,7 @@ def test_the_header_documents_the_extensions_that_have_names() -> None:
         names.ASYNC_EXECUTION,
         names.DEVICE_MEMORY,
         names.PLACED_DEVICE_MEMORY,
+        names.HOST_BLOBS,
         names.HOST_PYTHON,
         names.MAPPED_PROGRAMS,
         names.SHARED_MEMORY,

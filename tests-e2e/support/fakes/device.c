@@ -5,7 +5,7 @@
  * many milliseconds after the one before it, and copies wait for that. With STREAMS it has
  * armnn.stream/1: each stream has a thread, which works QUEUE_MS after its turn has come.
  * DEVICES is how many devices it has; HOST_INPUTS are inputs that it takes in host memory only, counted
- * from the last one; LOSES loses the device with the so-manieth execution.
+ * from the last one; with BLOBS, compile keeps a blob with the host; LOSES loses the device with the so-manieth execution.
  * It deletes activations that change nothing, leaves nodes called "alone" untouched, and counts runs.
  */
 #ifndef ARMNN_BACKEND_TARGET_MINOR
@@ -59,7 +59,7 @@ enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTE
 /* What the tests read through get_extension("test.device/1"). */
 static struct {
   atomic_llong buffers, copied_in, copied_out, imported, programs, runs, on_host, on_device,
-    allocated, streams, events, copied_between, backends;
+    allocated, streams, events, copied_between, backends, blobs;
 } counts;
 
 struct armnn_backend { const armnn_host *host; };
@@ -71,6 +71,7 @@ struct armnn_program {
   int32_t *nodes; /* Of each: two operands and the sum, by their numbers. */
   int32_t *inputs, *outputs;
   float **constants; /* Of each value, NULL if it is computed or fed. */
+  char name[64]; /* Of its first node. */
 };
 struct armnn_context {
   const armnn_program *program;
@@ -176,6 +177,20 @@ static void program_destroy(armnn_program *program) {
   free(program);
   --counts.programs;
 }
+#ifdef BLOBS
+static armnn_code count_blob(void *arg, const void *data, uint64_t size) {
+  (void)arg;
+  counts.blobs += size == 4 && memcmp(data, "code", 4) == 0;
+  return ARMNN_OK;
+}
+/* Takes the code of kernels from the host, or keeps it there. */
+static void use_blob(const armnn_host *host) {
+  const armnn_host_blobs *kept = host->get_extension(host->ctx, "armnn.host.blobs/1");
+  const armnn_string key = {"AcmeDevice 1", 12};
+  if (!kept || kept->header.struct_size < ARMNN_HOST_BLOBS_SIZE) return;
+  if (!kept->get(kept->ctx, key, count_blob, NULL)) kept->put(kept->ctx, key, "code", 4);
+}
+#endif
 static armnn_code compile(armnn_backend *backend, const armnn_device *device,
                           const armnn_graph *graph, const armnn_compile_args *args,
                           armnn_program **made, armnn_error *error) {
@@ -188,6 +203,11 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
   armnn_program *program = calloc(1, sizeof *program);
   ++counts.programs;
   program->host = backend->host;
+#ifdef BLOBS
+  use_blob(backend->host);
+#endif
+  if (graph->num_nodes)
+    strncpy(program->name, node_at(graph, 0)->name.data, sizeof program->name - 1);
   program->device_id = device_id_of(device);
   program->num_nodes = graph->num_nodes, program->num_values = graph->num_values;
   program->num_inputs = graph->num_inputs, program->num_outputs = graph->num_outputs;
@@ -248,11 +268,12 @@ static void move_all(const armnn_tensor *tensor, float *values, uint64_t element
   part.bytes += tensor->byte_offset;
   move(&part, (unsigned char *)values, size, to_host);
 }
-static long long now_ms(void) {
+static uint64_t now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+static long long now_ms(void) { return (long long)(now_ns() / 1000000); }
 static atomic_llong busy_until_ms;
 
 /* Counts the tensors; fails if one is not where the program needs it. */
@@ -311,9 +332,31 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
   if (QUEUE_MS) busy_until_ms = (busy_until_ms > begin ? busy_until_ms : begin) + QUEUE_MS;
   return code;
 }
+#ifdef STREAMS
+/* Kernels of profiled runs, until the thread that enqueued them asks for them. */
+typedef struct { pthread_t by; uint64_t begin_ns, end_ns; char name[64]; } kernel_time;
+static pthread_mutex_t times_lock = PTHREAD_MUTEX_INITIALIZER;
+static kernel_time times[1024];
+static int num_times;
+static void tell_times(const armnn_host *host) {
+  kernel_time own[sizeof times / sizeof *times];
+  int num_own = 0, kept = 0;
+  pthread_mutex_lock(&times_lock);
+  for (int i = 0; i < num_times; ++i)
+    *(pthread_equal(times[i].by, pthread_self()) ? &own[num_own++] : &times[kept++]) = times[i];
+  num_times = kept;
+  pthread_mutex_unlock(&times_lock);
+  for (const kernel_time *row = own; row < own + num_own; ++row)
+    host->event(host->ctx, 0, ARMNN_PROFILE_DEVICE, (armnn_string){row->name, strlen(row->name)},
+                row->begin_ns, row->end_ns, (armnn_string){"{\"kernel\": \"add\"}", 17});
+}
+#endif
 static armnn_code network_event(armnn_backend *backend, int32_t event, uint64_t network_id,
                                 armnn_error *error) {
   (void)backend, (void)network_id, (void)error;
+#ifdef STREAMS
+  if (event == ARMNN_AFTER_PROFILED_RUN) tell_times(backend->host);
+#endif
   counts.runs += event == ARMNN_AFTER_ENQUEUE;
   return ARMNN_OK;
 }
@@ -397,6 +440,8 @@ typedef struct command {
   struct command *next;
   armnn_stream *stream;
   armnn_context *context; /* NULL: no execution */
+  int is_profiled;
+  pthread_t by;
   armnn_execute_args args;
   armnn_device_buffer *from, *to; /* of a copy */
   uint64_t from_offset, to_offset;
@@ -451,7 +496,15 @@ static void run_command(command *work) {
   armnn_error error = {.header = ARMNN_HEADER(ARMNN_ERROR)};
   if (work->before) wait_until(work->before, 0), let_go(work->before);
   if (work->context || work->size) nanosleep(&(struct timespec){0, QUEUE_MS * 1000000l}, NULL);
+  uint64_t begin_ns = now_ns();
   if (work->context) compute(work->context->program, &work->args, &error);
+  if (work->is_profiled) {
+    kernel_time row = {.by = work->by, .begin_ns = begin_ns, .end_ns = now_ns()};
+    strcpy(row.name, work->context->program->name);
+    pthread_mutex_lock(&times_lock);
+    if (num_times < 1024) times[num_times++] = row;
+    pthread_mutex_unlock(&times_lock);
+  }
   for (uint64_t i = 0; i < work->size; ++i)
     work->to->bytes[work->to_offset + i] = work->from->bytes[work->from_offset + i];
   use(work, -1);
@@ -519,7 +572,9 @@ static armnn_code execute_on(armnn_stream *stream, armnn_context *context,
 #endif
   armnn_code code = check(context->program, args, error);
   if (code) return code;
-  command work = {.context = context, .args = *args};
+  const armnn_host *host = context->program->host;
+  command work = {.context = context, .args = *args, .by = pthread_self()};
+  work.is_profiled = armnn_host_has_profiling(host) && host->profiling(host->ctx);
   work.args.call_id = 0;
   work.args.inputs = (const armnn_tensor *const *)kept(args->inputs, args->num_inputs);
   work.args.outputs = kept((const armnn_tensor *const *)args->outputs, args->num_outputs);

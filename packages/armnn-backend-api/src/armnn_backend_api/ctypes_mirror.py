@@ -88,6 +88,7 @@ AFTER_LOAD: Final = 2
 BEFORE_UNLOAD: Final = 3
 AFTER_UNLOAD: Final = 4
 AFTER_ENQUEUE: Final = 5
+AFTER_PROFILED_RUN: Final = 6
 
 NODE_COMPILED: Final = 0
 NODE_UNTOUCHED: Final = 1
@@ -105,6 +106,7 @@ PROFILE_COMPILE: Final = 1
 PROFILE_KERNEL: Final = 2
 PROFILE_COPY: Final = 3
 PROFILE_WAIT: Final = 4
+PROFILE_DEVICE: Final = 5
 
 LOG_DEBUG: Final = 10
 LOG_INFO: Final = 20
@@ -364,6 +366,15 @@ class HostPython(ctypes.Structure):
     ctx: int | None
     api: _Pointer[Any]
     create: Callable[..., Any]
+
+
+class HostBlobs(ctypes.Structure):
+    """``armnn_host_blobs``."""
+
+    header: Header
+    ctx: int | None
+    get: Callable[..., Any]
+    put: Callable[..., Any]
 
 
 class Async(ctypes.Structure):
@@ -904,6 +915,27 @@ HostPython._fields_ = [
     ("create", HostPythonCreate),
 ]
 
+HostBlobsGet = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    String,
+    WriteFn,
+    ctypes.c_void_p,
+)
+HostBlobsPut = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    String,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+)
+HostBlobs._fields_ = [
+    ("header", Header),
+    ("ctx", ctypes.c_void_p),
+    ("get", HostBlobsGet),
+    ("put", HostBlobsPut),
+]
+
 AsyncSubmit = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -1244,6 +1276,7 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     ExecuteArgs: int.from_bytes(b"AEXE", "little"),
     BackendApi: int.from_bytes(b"ABKD", "little"),
     HostPython: int.from_bytes(b"AHPY", "little"),
+    HostBlobs: int.from_bytes(b"AHBL", "little"),
     Async: int.from_bytes(b"AASY", "little"),
     Memory: int.from_bytes(b"AMEM", "little"),
     DeviceMemory: int.from_bytes(b"ADVM", "little"),
@@ -1256,23 +1289,23 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
 """The struct_id of each growable struct."""
 
 __all__ = [
-    "AFTER_ENQUEUE", "AFTER_LOAD", "AFTER_UNLOAD", "API_MAJOR", "API_MINOR", "ATTRIBUTE_BYTES",
-    "ATTRIBUTE_FLOAT64", "ATTRIBUTE_INT64", "ATTRIBUTE_STRING", "ATTRIBUTE_VALUE",
-    "BACKEND_DETERMINISTIC", "BACKEND_FORK_SAFE", "BEFORE_LOAD", "BEFORE_UNLOAD", "BFLOAT16",
-    "BLOB_OPTIMAL", "BLOB_RECOMPILE", "BLOB_UNUSABLE", "BLOB_USABLE", "BOOLEAN", "CANCELLED",
-    "DEADLINE_EXCEEDED", "DEVICE_CPU", "DEVICE_LOST", "DYNAMIC_DIMENSION", "FAILED_PRECONDITION",
-    "FLOAT4_E2M1FN", "FLOAT8_E4M3FN", "FLOAT8_E4M3FNUZ", "FLOAT8_E5M2", "FLOAT8_E5M2FNUZ",
-    "FLOAT8_E8M0FNU", "FLOAT16", "FLOAT32", "FLOAT64", "INCOMPATIBLE_BLOB", "INT2", "INT4",
-    "INTERNAL", "INVALID_ARGUMENT", "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING",
-    "MAP_DISCARD", "MAP_READ", "MAP_WRITE", "MEMORY_ANY", "MEMORY_DEVICE", "MEMORY_HOST",
-    "NODE_COMPILED", "NODE_DELETED", "NODE_UNTOUCHED", "NOT_FOUND", "NOT_SUPPORTED", "OK",
-    "PER_AXIS", "PER_TENSOR", "PREFERRED", "PROFILE_COMPILE", "PROFILE_COPY", "PROFILE_KERNEL",
-    "PROFILE_WAIT", "QASYMM_S8", "QASYMM_U8", "QSYMM_S8", "QSYMM_S16", "RESOURCE_EXHAUSTED",
-    "SIGNED8", "SIGNED16", "SIGNED32", "SIGNED64", "STRUCT_IDS", "SUPPORTED", "UINT2", "UINT4",
-    "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "UNSIGNED8", "UNSIGNED16", "UNSIGNED32",
-    "UNSIGNED64", "UNSUPPORTED_NODE", "Allocator", "AllocatorAllocate", "AllocatorFree", "Async",
-    "AsyncRelease", "AsyncSubmit", "AsyncWait", "Attribute", "BackendApi",
-    "BackendApiCapabilities", "BackendApiCheckBlob", "BackendApiCompile",
+    "AFTER_ENQUEUE", "AFTER_LOAD", "AFTER_PROFILED_RUN", "AFTER_UNLOAD", "API_MAJOR", "API_MINOR",
+    "ATTRIBUTE_BYTES", "ATTRIBUTE_FLOAT64", "ATTRIBUTE_INT64", "ATTRIBUTE_STRING",
+    "ATTRIBUTE_VALUE", "BACKEND_DETERMINISTIC", "BACKEND_FORK_SAFE", "BEFORE_LOAD",
+    "BEFORE_UNLOAD", "BFLOAT16", "BLOB_OPTIMAL", "BLOB_RECOMPILE", "BLOB_UNUSABLE", "BLOB_USABLE",
+    "BOOLEAN", "CANCELLED", "DEADLINE_EXCEEDED", "DEVICE_CPU", "DEVICE_LOST", "DYNAMIC_DIMENSION",
+    "FAILED_PRECONDITION", "FLOAT4_E2M1FN", "FLOAT8_E4M3FN", "FLOAT8_E4M3FNUZ", "FLOAT8_E5M2",
+    "FLOAT8_E5M2FNUZ", "FLOAT8_E8M0FNU", "FLOAT16", "FLOAT32", "FLOAT64", "INCOMPATIBLE_BLOB",
+    "INT2", "INT4", "INTERNAL", "INVALID_ARGUMENT", "LOG_DEBUG", "LOG_ERROR", "LOG_INFO",
+    "LOG_WARNING", "MAP_DISCARD", "MAP_READ", "MAP_WRITE", "MEMORY_ANY", "MEMORY_DEVICE",
+    "MEMORY_HOST", "NODE_COMPILED", "NODE_DELETED", "NODE_UNTOUCHED", "NOT_FOUND", "NOT_SUPPORTED",
+    "OK", "PER_AXIS", "PER_TENSOR", "PREFERRED", "PROFILE_COMPILE", "PROFILE_COPY",
+    "PROFILE_DEVICE", "PROFILE_KERNEL", "PROFILE_WAIT", "QASYMM_S8", "QASYMM_U8", "QSYMM_S8",
+    "QSYMM_S16", "RESOURCE_EXHAUSTED", "SIGNED8", "SIGNED16", "SIGNED32", "SIGNED64", "STRUCT_IDS",
+    "SUPPORTED", "UINT2", "UINT4", "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "UNSIGNED8",
+    "UNSIGNED16", "UNSIGNED32", "UNSIGNED64", "UNSUPPORTED_NODE", "Allocator", "AllocatorAllocate",
+    "AllocatorFree", "Async", "AsyncRelease", "AsyncSubmit", "AsyncWait", "Attribute",
+    "BackendApi", "BackendApiCapabilities", "BackendApiCheckBlob", "BackendApiCompile",
     "BackendApiContextCreate", "BackendApiContextDestroy", "BackendApiCreate",
     "BackendApiDeserialize", "BackendApiDestroy", "BackendApiDevices", "BackendApiExecute",
     "BackendApiGetExtension", "BackendApiIoRequirement", "BackendApiNetworkEvent",
@@ -1284,12 +1317,12 @@ __all__ = [
     "DeviceMemory2ImportFd", "DeviceMemory2ImportHost", "DeviceMemory2Limits", "DeviceMemory2Map",
     "DeviceMemory2Unmap", "DeviceMemoryAllocate", "DeviceMemoryBufferDestroy",
     "DeviceMemoryCopyIn", "DeviceMemoryCopyOut", "DeviceMemoryData", "DeviceMemoryImportHost",
-    "Error", "ErrorRelease", "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc",
-    "HostCancelled", "HostEvent", "HostFree", "HostGetExtension", "HostLog", "HostLogLevel",
-    "HostNumThreads", "HostParallelFor", "HostProfiling", "HostPython", "HostPythonCreate",
-    "IoRequirement", "Mapped", "MappedDeserialize", "Memory", "MemoryAddress", "MemoryAllocate",
-    "MemoryBufferDestroy", "MemoryExportFd", "MemoryImportFd", "Node", "Option", "Quantization",
-    "RangeFn", "ReleaseFn", "Replan", "ReplanReplan", "Streams", "StreamsCreate", "StreamsDestroy",
-    "StreamsEventDestroy", "StreamsEventWait", "StreamsExecuteOn", "StreamsRecord",
-    "StreamsWaitEvent", "String", "Support", "Tensor", "Value", "WriteFn",
+    "Error", "ErrorRelease", "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc", "HostBlobs",
+    "HostBlobsGet", "HostBlobsPut", "HostCancelled", "HostEvent", "HostFree", "HostGetExtension",
+    "HostLog", "HostLogLevel", "HostNumThreads", "HostParallelFor", "HostProfiling", "HostPython",
+    "HostPythonCreate", "IoRequirement", "Mapped", "MappedDeserialize", "Memory", "MemoryAddress",
+    "MemoryAllocate", "MemoryBufferDestroy", "MemoryExportFd", "MemoryImportFd", "Node", "Option",
+    "Quantization", "RangeFn", "ReleaseFn", "Replan", "ReplanReplan", "Streams", "StreamsCreate",
+    "StreamsDestroy", "StreamsEventDestroy", "StreamsEventWait", "StreamsExecuteOn",
+    "StreamsRecord", "StreamsWaitEvent", "String", "Support", "Tensor", "Value", "WriteFn",
 ]  # fmt: skip

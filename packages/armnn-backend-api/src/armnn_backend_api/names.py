@@ -10,6 +10,7 @@ __all__ = [
     "ASYNC_EXECUTION",
     "DEVICE_MEMORY",
     "EXPORTS",
+    "HOST_BLOBS",
     "HOST_PYTHON",
     "MAPPED_PROGRAMS",
     "PLACED_DEVICE_MEMORY",
@@ -49,6 +50,9 @@ MAPPED_PROGRAMS: Final = "armnn.mapped/1"
 
 REPLANNED_PROGRAMS: Final = "armnn.replan/1"
 """The extension of a backend by which programs are compiled again for further input shapes."""
+
+HOST_BLOBS: Final = "armnn.host.blobs/1"
+"""The extension of a host by which blobs of backends are kept from one process to the next."""
 
 HOST_PYTHON: Final = "armnn.host.python/1"
 """The extension of a host by which Python classes serve files whose table is static C."""

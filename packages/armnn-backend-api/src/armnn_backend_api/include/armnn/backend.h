@@ -181,6 +181,9 @@ enum {
 #if ARMNN_BACKEND_TARGET_MINOR >= 2
   ARMNN_AFTER_ENQUEUE = 5, /* A run of the network has ended, on this thread. */
 #endif
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+  ARMNN_AFTER_PROFILED_RUN = 6, /* A run that the host profiles has ended, on the thread that began it: ARMNN_PROFILE_DEVICE events of what it enqueued come now, on this thread, with call_id 0. */
+#endif
 };
 
 #if ARMNN_BACKEND_TARGET_MINOR >= 2
@@ -220,6 +223,9 @@ enum {
   ARMNN_PROFILE_KERNEL = 2,
   ARMNN_PROFILE_COPY = 3,
   ARMNN_PROFILE_WAIT = 4,
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+  ARMNN_PROFILE_DEVICE = 5, /* A kernel in a queue of a device, told of at ARMNN_AFTER_PROFILED_RUN; name is that of its layer, args_json may have kernel, its own name. */
+#endif
 };
 
 /* How serious a log line is; the numbers are those of Python's logging. */
@@ -266,6 +272,7 @@ typedef struct armnn_compile_args armnn_compile_args;
 typedef struct armnn_execute_args armnn_execute_args;
 typedef struct armnn_backend_api armnn_backend_api;
 typedef struct armnn_host_python armnn_host_python;
+typedef struct armnn_host_blobs armnn_host_blobs;
 typedef struct armnn_async armnn_async;
 typedef struct armnn_memory armnn_memory;
 typedef struct armnn_device_memory armnn_device_memory;
@@ -280,7 +287,9 @@ typedef struct armnn_replan armnn_replan;
  */
 typedef void (*armnn_range_fn)(void *arg, uint64_t begin, uint64_t end);
 
-/* Takes the next size bytes of a blob; anything but ARMNN_OK ends serialize, which returns that code. */
+/* Takes the next size bytes of a blob; anything but ARMNN_OK ends the call that it is handed to:
+ * serialize returns that code.
+ */
 typedef armnn_code (*armnn_write_fn)(void *arg, const void *data, uint64_t size);
 
 /* Takes or gives back one reference to a constant. Thread safe. */
@@ -868,6 +877,33 @@ struct armnn_host_python {
 #define ARMNN_HOST_PYTHON_SIZE ARMNN_END(armnn_host_python, create)
 #define armnn_host_python_has_create(p) ARMNN_HAS_FN(p, armnn_host_python, create)
 
+/* The extension armnn.host.blobs/1 of a host, since 1.3: it keeps blobs from one process to the
+ * next, such as binaries of kernels, measured sizes and builds that failed: what takes long to
+ * find out about a device. It has them on the thread of query, optimize, compile, deserialize and
+ * replan, while these are called; else it has none and keeps none. Growable.
+ */
+struct armnn_host_blobs {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* First argument of the functions. */
+  void *ctx;
+  /* Hands the blob that was kept under a key to write, whole and in one piece. 0: there is none, or
+   * write did not take it. The key has all that the blob depends on: device, driver and version,
+   * what the code is made of, and the format of the blob; the host adds the backend's id. What is
+   * damaged is not handed over, but a folder of blobs is the user's: check what you run. Owner: key:
+   * for the call; data of write: for the call of write. Thread: that of the call.
+   */
+  int32_t (*get)(void *ctx, armnn_string key, armnn_write_fn write, void *arg);
+  /* Keeps a blob, whole or not at all; the last one under a key stays. What fails is only logged by
+   * the host. Owner: key, data: for the call. Thread: that of the call.
+   */
+  void (*put)(void *ctx, armnn_string key, const void *data, uint64_t size);
+};
+#define ARMNN_HOST_BLOBS_ID ARMNN_ID('A', 'H', 'B', 'L')
+#define ARMNN_HOST_BLOBS_SIZE ARMNN_END(armnn_host_blobs, put)
+#define armnn_host_blobs_has_get(p) ARMNN_HAS_FN(p, armnn_host_blobs, get)
+#define armnn_host_blobs_has_put(p) ARMNN_HAS_FN(p, armnn_host_blobs, put)
+
 /* The extension armnn.async/1 of a backend, since 1.1: calls that run while the caller does
  * something else, and that end at their deadline. The host uses it in the place of execute for
  * calls with a deadline or a cancel switch. Growable.
@@ -1222,6 +1258,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_backend_api) == 240, "armnn_backend_api");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_backend_api, optimize) == 240, "armnn_backend_api");
 ARMNN_STATIC_ASSERT(sizeof(armnn_host_python) == 40, "armnn_host_python");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_host_python, create) == 40, "armnn_host_python");
+ARMNN_STATIC_ASSERT(sizeof(armnn_host_blobs) == 40, "armnn_host_blobs");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_host_blobs, put) == 40, "armnn_host_blobs");
 ARMNN_STATIC_ASSERT(sizeof(armnn_async) == 40, "armnn_async");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_async, release) == 40, "armnn_async");
 ARMNN_STATIC_ASSERT(sizeof(armnn_memory) == 56, "armnn_memory");

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.cache import Program
+from armnn.backends.capi.blobs import lending
 from armnn.backends.capi.calls import (
     NativeLoadError,
     attempt,
@@ -28,6 +29,7 @@ from armnn.backends.capi.contexts import (
     NativeBackendContext,
     NativeDevice,
     NativeModelContext,
+    NativeProfilingContext,
     NotifiedBackendContext,
     read_capabilities,
     read_devices,
@@ -49,6 +51,8 @@ from armnn.backends.contract import (
     CachingBackend,
     ModelContext,
     NetworkBackend,
+    ProfilingContext,
+    ProfilingSink,
     Support,
     Workload,
 )
@@ -202,7 +206,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
         from armnn.backends.capi.compiling import query  # late: a prepared load does without
         from armnn.backends.capi.graph import NativeGraph
 
-        with NativeGraph.of_layer(layer, self.api_version) as graph:
+        graphs = NativeGraph.of_layer(layer, self.api_version)
+        with lending(model.blobs), graphs as graph:
             (answer,) = query(self.start(), _own(model).device, graph)
         return answer
 
@@ -219,7 +224,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
             from armnn.backends.capi.graph import NativeGraph
 
             part = view if len(asked) == len(answers) else view.part(*asked)
-            with NativeGraph.of_view(part, self.api_version) as graph:
+            graphs = NativeGraph.of_view(part, self.api_version)
+            with lending(model.blobs), graphs as graph:
                 found = query(self.start(), _own(model).device, graph)
                 graph.remember()
             _own(model).asked = graph  # rows of all layers are made once
@@ -252,7 +258,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
             # late: a prepared load does without
             from armnn.backends.capi.compiling import compile_layer
 
-            return compile_layer(self.start(), self.api_version, layer, _own(model))
+            with lending(model.blobs):
+                return compile_layer(self.start(), self.api_version, layer, _own(model))
         if not isinstance(layer.compiled, NativeProgram):
             raise BackendError(
                 f"layer {layer.name!r} holds {layer.compiled!r}, expected a program of backend "
@@ -270,7 +277,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """
         from armnn.backends.capi.compiling import compile_view  # late: a prepared load does without
 
-        return compile_view(self.start(), self.api_version, view, _own(model))
+        with lending(model.blobs):
+            return compile_view(self.start(), self.api_version, view, _own(model))
 
     def cached_program(self, key: Sequence[Any], model: ModelContext) -> NativeProgram:
         """Return a program that the network's cache has; see ``blobs.stored_program``.
@@ -279,7 +287,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
             StaleEntryError: It is not there, or does not fit any more.
         """
         fingerprint, names = key
-        return stored_program(self.start(), _own(model), fingerprint, tuple(names))
+        with lending(model.blobs):
+            return stored_program(self.start(), _own(model), fingerprint, tuple(names))
 
     def program_workload(
         self,
@@ -311,6 +320,13 @@ class NativeBackend(NetworkBackend, CachingBackend):
         with self._lock:
             self._users += 1
         return self._context_kind(backend, self._leave)
+
+    def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext | None:
+        """Return what asks for the kernels of queues, None of backends before API 1.3."""
+        version = self.api_version.major, self.api_version.minor
+        if version < (1, 3) or self.library.function("network_event") is None:
+            return None
+        return NativeProfilingContext(self.start(), sink)
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
         """Return one network's options; ``Device`` is a device's id.

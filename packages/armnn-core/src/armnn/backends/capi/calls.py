@@ -17,10 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import CodeType, SimpleNamespace
 from typing import Any, Final, ParamSpec, TypeVar
 
-from armnn.backends.contract import RunControl, current_control
+from armnn.backends.contract import ProfilingSink, RunControl, current_control
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -382,6 +383,10 @@ def watched_call() -> Iterator[tuple[int, int]]:
 def control_of(call_id: int) -> RunControl | None:
     """Return the control of a running call, if any."""
     return _watched.get(call_id)
+
+
+ended_run: Final[ContextVar[ProfilingSink | None]] = ContextVar("armnn_ended_run", default=None)
+"""Where a backend tells of the kernels of a profiled run, once that has ended on this thread."""
 
 
 def is_profiled() -> bool:

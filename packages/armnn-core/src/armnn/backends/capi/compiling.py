@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from armnn._load_times import count_packing
 from armnn.backends.cache import Footprint
+from armnn.backends.capi.blobs import lending
 from armnn.backends.capi.calls import (
     NOBODY,
     attempt,
@@ -204,14 +205,15 @@ def _kept_program(
     def compile_again(graph: NativeGraph, program: NativeProgram) -> NativeProgram | None:
         graph.struct.fingerprint = _NO_TEXT
         replan = backend.library.replan
-        if replan is None and not _is_taken(backend, graph, model):
-            return None
-        try:
-            if replan is None:
-                return _compile(backend, graph, model)
-            return _replanned(backend, graph, model, partial(replan, program.pointer))
-        except _RefusedLayersError:
-            return None
+        with lending(model.blobs):
+            if replan is None and not _is_taken(backend, graph, model):
+                return None
+            try:
+                if replan is None:
+                    return _compile(backend, graph, model)
+                return _replanned(backend, graph, model, partial(replan, program.pointer))
+            except _RefusedLayersError:
+                return None
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(graph)

@@ -12,10 +12,15 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from armnn.backends.capi.calls import Library, call, guarded
+from armnn.backends.capi.calls import Library, call, ended_run, guarded
 from armnn.backends.capi.library import NativeObject
 from armnn.backends.capi.values import option_array, value_of
-from armnn.backends.contract import BackendContext, ModelContext
+from armnn.backends.contract import (
+    BackendContext,
+    ModelContext,
+    ProfilingContext,
+    ProfilingSink,
+)
 from armnn.backends.memory import Allocator
 from armnn.backends.options import OptionValue
 from armnn.errors import BackendError
@@ -111,6 +116,29 @@ class NotifiedBackendContext(EventfulBackendContext):
     def after_enqueue_workload(self, network_id: int) -> None:
         """Tell the backend that a run has ended, on the run's thread."""
         self._tell(abi.AFTER_ENQUEUE, network_id, "take note of a run of")
+
+
+class NativeProfilingContext(ProfilingContext):
+    """Asks a native backend for the kernels of a run's queue when the run has ended."""
+
+    def __init__(self, backend: NativeObject, sink: ProfilingSink) -> None:
+        self._backend = backend
+        self._sink = sink
+
+    def end_run(self, network_id: int) -> None:
+        """Say that a profiled run has ended, on its thread.
+
+        Raises:
+            ArmnnError: The backend failed.
+        """
+        library, token = self._backend.library, ended_run.set(self._sink)
+        event = abi.AFTER_PROFILED_RUN
+        try:
+            if not library.has_ended:
+                action = f"tell of the kernels of network {network_id}"
+                call(library, "network_event", action, self._backend.pointer, event, network_id)
+        finally:
+            ended_run.reset(token)
 
 
 DEVICE_OPTION: Final = "Device"

@@ -34,6 +34,7 @@ from armnn.backends.capi.calls import (
     Library,
     NativeLoadError,
     control_of,
+    ended_run,
     guarded,
     in_callbacks,
     is_profiled,
@@ -44,7 +45,7 @@ from armnn.backends.options import OptionValue
 from armnn.errors import ClosedError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.memory import printable
-from armnn_backend_api.names import HOST_PYTHON
+from armnn_backend_api.names import HOST_BLOBS, HOST_PYTHON
 from armnn_backend_api.structs import shown_text, struct, text_of
 
 if TYPE_CHECKING:
@@ -282,6 +283,7 @@ _KINDS: Final = {
     abi.PROFILE_KERNEL: "kernel",
     abi.PROFILE_COPY: "copy",
     abi.PROFILE_WAIT: "wait",
+    abi.PROFILE_DEVICE: "device",
 }
 _LOWEST_ALIGNMENT: Final = ctypes.sizeof(ctypes.c_void_p)
 _libc: Final = ctypes.CDLL(None)
@@ -340,13 +342,16 @@ class Host:
         if kind == abi.PROFILE_COMPILE:
             note_compiled(event)
         control = control_of(call_id)
-        if control is None or control.profiler is None:
+        sink = None if control is None else control.profiler
+        if kind == abi.PROFILE_DEVICE:
+            sink = ended_run.get()
+        if sink is None:
             return
         details: dict[str, OptionValue] = {
             "category": _KINDS.get(kind, f"kind {kind}"),
             "backend": self._id,
         }
-        control.profiler.event(shown_text(name), begin_ns, end_ns, **details, **event)
+        sink.event(shown_text(name), begin_ns, end_ns, **details, **event)
 
 
 def _allocate(_ctx: int | None, size: int, align: int) -> int | None:
@@ -407,6 +412,10 @@ def _find_extension(_ctx: int | None, name: bytes | None) -> int | None:
 
 def host_extension(name: str) -> int | None:
     """Return the address of a host extension's table, or None."""
+    if name == HOST_BLOBS:
+        from armnn.backends.capi.blobs import blobs_table  # late: few backends ask for it
+
+        return ctypes.addressof(blobs_table())
     if name != HOST_PYTHON:
         return None
     from armnn.backends.capi.python import extension_address  # late: a prepared load does without

@@ -36,6 +36,7 @@ from armnn.errors import (
     MemoryImportError,
     ResourceExhaustedError,
 )
+from armnn.profiling import Recorder, timed_runs
 from armnn.runtime import FileMemory
 from armnn_backend_api.structs import Arena
 from fakes import DEVICE_SOURCE
@@ -66,6 +67,7 @@ class Counts(NamedTuple):
     events: int
     copied_between: int
     backends: int
+    blobs: int
 
 
 @pytest.fixture
@@ -585,6 +587,41 @@ def test_no_more_runs_have_a_context_than_the_device_says(
     with pytest.raises(DeadlineExceededError):
         loaded.run({"x": X}, timeout=0.01)
     np.testing.assert_array_equal(loaded.run({"x": -X})["y"], expected(-X))  # it has its turn
+
+
+def test_what_a_device_compiled_is_kept_by_the_host(
+    device: Make, make_native_runtime: Callable[..., Any], tmp_path: Path
+) -> None:
+    library = device(*STREAMS, "-DALL_ALONE", "-DBLOBS")
+    network = Network("sum")
+    x = network.add_input("x", INFO)
+    network.add_output("y", network.add_addition(x, x))
+    for taken in (0, 1):
+        before = counts(library)
+        runtime = make_native_runtime(library)
+        runtime.load_model(network, ["AcmeDevice"], cache_dir=tmp_path)
+        assert since(library, before).blobs == taken
+    backend = NativeBackend(library)
+    before = counts(library)
+    backend.create_workload(network.layers[1], ModelContext({}))  # without a store
+    assert since(library, before).blobs == 0
+
+
+def test_kernels_of_a_queue_are_in_the_profile_of_their_run(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    library = device(*STREAMS, "-DALL_ALONE", "-DQUEUE_MS=1")
+    loaded = make_native_runtime(library).load_model(chain(), ["AcmeDevice"])
+    recorder = Recorder()
+    loaded.run({"x": X})
+    for _ in range(2):
+        loaded.run({"x": X}, profiler=recorder)
+    for run in timed_runs(recorder.events):
+        told = {
+            layer.event.name: [each.details["kernel"] for each in layer.on_device]
+            for layer in run.layers
+        }
+        assert told == {"first": ["add"], "alone": ["add"], "last": ["add"]}
 
 
 @pytest.mark.parametrize("flags", [("-DPLACED",), STREAMS])
