@@ -740,10 +740,17 @@ class LoadedPlan:
         )
 
     def managers(self) -> dict[str, MemoryManager]:
-        """Return new memory managers for one context, by backend id."""
+        """Return new memory managers for one context, by the id of a backend that has a part in it.
+
+        Without any a context runs without taking and giving back what they have.
+        """
         managers: dict[str, MemoryManager] = {}
+        used = {layer.backend for layer in self.plan.layers}
+        used.update(tensor.owner for tensor in self._lifetimes)
         for backend_id, candidate in self._candidates.items():
             backend = candidate.backend
+            if backend_id not in used:
+                continue
             if type(backend).create_memory_manager is not Backend.create_memory_manager:
                 manager = call(backend.id, backend, "create_memory_manager")
                 if manager is not None:

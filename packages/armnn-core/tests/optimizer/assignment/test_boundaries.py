@@ -271,3 +271,12 @@ def test_constants_are_brought_to_a_device_once_for_all_shapes(make_backend, mak
     constants = [shape for shape in uploads.brought if shape == (1, 3)]
     inputs = [shape for shape in uploads.brought if shape != (1, 3)]
     assert (len(constants), inputs) == (2, [(2, 3), (4, 3), (5, 3)])
+
+
+def test_a_device_without_layers_has_no_part_in_runs(make_backend, make_runtime) -> None:
+    memory = DeviceMemory()
+    device = make_backend("Device", dict.fromkeys("abc", "no"), **members(memory=memory))
+    runtime = make_runtime(device, make_backend("Host"))
+    _, outputs = run(runtime, host_device_host(), ["Device", "Host"])
+    np.testing.assert_array_equal(outputs["y"], 4 * X)
+    assert memory.acquisitions == 0
