@@ -1,19 +1,58 @@
 # SPDX-License-Identifier: MIT
-"""A layer as a backend gets it, for backends' tests."""
+"""A layer, memory of others and a run's end as a backend gets them, for backends' tests."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from armnn.backends import Backend, ModelContext, Support, TensorHandleFactories
-from armnn.backends.memory import ComputedHandle
+import numpy as np
+
+from armnn.backends import (
+    ArrayHandle,
+    Backend,
+    ModelContext,
+    Support,
+    TensorHandle,
+    TensorHandleFactories,
+)
+from armnn.backends.contract import RunControl, controlled
+from armnn.backends.memory import ComputedHandle, ForeignHandle, MappedFile
+from armnn.buffer import Buffer
 from armnn.graph import Layer, Network, Value
 from armnn.graph.layer import make_outputs
 from armnn.layers import Descriptor, LayerSpec
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
 from armnn.optimizer.layouts import order_to, transposed, twin_of
 from armnn.optimizer.shapes.specialize import fill_descriptor, state_target_shape, update_outputs
-from armnn.types import DataLayout
+from armnn.tensor import TensorInfo
+from armnn.types import DataLayout, MemorySource
+
+
+@contextmanager
+def ending_after(seconds: float) -> Iterator[None]:
+    """Let what this thread does be a run whose time is up after so many seconds."""
+    end = time.perf_counter_ns() + int(seconds * 1e9)
+    with controlled(RunControl(deadline_ns=end)):
+        yield
+
+
+def handle_on_buffer(info: TensorInfo, buffer: Buffer) -> TensorHandle:
+    """Return a caller's tensor on whatever device, as ``import_in`` gets it."""
+    return ForeignHandle(info, buffer)
+
+
+def handle_on_file(info: TensorInfo, fd: int) -> ArrayHandle:
+    """Return a caller's tensor at the begin of a file, as ``import_in`` gets it.
+
+    Args:
+        info: The tensor.
+        fd: The file, of that size at least; it may be closed afterwards.
+    """
+    pages = MappedFile.of(fd, 0, info.size_bytes)
+    array = np.frombuffer(pages, info.data_type.numpy_dtype).reshape(info.static_shape)
+    return ArrayHandle(info, array, MemorySource.MEMFD)
 
 
 def prepare(network: Network, name: str) -> Layer:

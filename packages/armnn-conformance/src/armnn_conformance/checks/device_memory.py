@@ -28,14 +28,13 @@ from armnn.backends import (
     TensorHandle,
     TensorHandleFactory,
 )
-from armnn.backends.contract import RunControl, controlled
-from armnn.backends.memory import ForeignHandle, MappedFile
 from armnn.errors import (
     ArmnnError,
     DeadlineExceededError,
     MemoryImportError,
     ResourceExhaustedError,
 )
+from armnn.single_layer import ending_after, handle_on_buffer, handle_on_file
 from armnn.tensor import TensorInfo
 from armnn.types import DataType, MemorySource
 from armnn_conformance.checks.capabilities import NothingToCheckError
@@ -59,6 +58,7 @@ _BUSY_SECONDS: Final = 0.5
 _LONGEST_SECONDS: Final = 5.0
 _MOST_COPIES: Final = 1 << 13
 _IMPORTED_BYTES: Final = 8192
+_OWN: Final = "of its own device"
 _DROPPED_COPIES: Final = 32
 _COPIED_BYTES: Final = (1 << 26, 1 << 20)
 """Bytes of a tensor that is copied many times: on a large device, and on a small one."""
@@ -137,12 +137,11 @@ def _check_imports(factory: TensorHandleFactory, subject: Subject) -> None:
     if MemorySource.MEMFD in factory.import_sources:
         fd = os.memfd_create("kit")
         os.ftruncate(fd, _IMPORTED_BYTES)
-        behind = np.frombuffer(MappedFile.of(fd, 0, _IMPORTED_BYTES), np.uint8)
+        given["behind a descriptor"] = handle_on_file(info, fd)
         os.close(fd)
-        given["behind a descriptor"] = ArrayHandle(info, behind, MemorySource.MEMFD)
     buffer = own.as_buffer()
     if buffer is not None and buffer.device in factory.import_devices:
-        given["of its own device"] = ForeignHandle(info, buffer)
+        given[_OWN] = handle_on_buffer(info, buffer)
     taken = 0
     for which, memory in given.items():
         try:
@@ -154,7 +153,7 @@ def _check_imports(factory: TensorHandleFactory, subject: Subject) -> None:
         if handle is None:
             continue
         taken += 1
-        seen = own if isinstance(memory, ForeignHandle) else memory
+        seen = own if which == _OWN else memory
         pattern = _pattern(_IMPORTED_BYTES, 8 + taken)
         handle.copy_from(pattern)
         _wait(handle)
@@ -315,9 +314,8 @@ def _check_deadlines(factory: TensorHandleFactory, subject: Subject) -> None:
     for name, wait in ways.items():
         busy.enqueue()
         begin = time.perf_counter_ns()
-        deadline_ns = begin + int(DEADLINE_SECONDS * 1e9)
         has_ended_early = False
-        with controlled(RunControl(deadline_ns=deadline_ns)):
+        with ending_after(DEADLINE_SECONDS):
             try:
                 wait(busy.to)
             except DeadlineExceededError:
