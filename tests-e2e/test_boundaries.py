@@ -34,7 +34,7 @@ OURS = {
 PROJECTS = {
     name: tomllib.loads((PACKAGES / name / "pyproject.toml").read_text()) for name in SOURCES
 }
-PAGE = (REPOSITORY / "docs" / "architecture.md").read_text()
+PAGE = (REPOSITORY / "docs" / "compatibility.md").read_text()
 
 NAMERS = ("installing.py", "benchmarking.py", "debugging.py", "placement.py", "viewing.py")
 """The files of the core that name others: what to install, and modules with their types there."""
@@ -80,7 +80,7 @@ def imported_modules(path: Path) -> Iterator[str]:
 
 
 def public_modules() -> list[str]:
-    """Return the modules that the page on architecture promises to plug-ins."""
+    """Return the modules that the page on compatibility promises to plug-ins."""
     table = PAGE.partition("## What plug-ins import")[2].partition("\n\n`armnn-backend-api`")[0]
     named = [name for name in re.findall(r"`([\w.]+)`", table) if name != "__all__"]
     modules = [f"armnn_backend_api{name}" if name[0] == "." else name for name in named]
