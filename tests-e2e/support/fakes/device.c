@@ -59,7 +59,7 @@ enum { ARMNN_NODE_COMPILED, ARMNN_NODE_UNTOUCHED, ARMNN_NODE_DELETED, ARMNN_AFTE
 /* What the tests read through get_extension("test.device/1"). */
 static struct {
   atomic_llong buffers, copied_in, copied_out, imported, programs, runs, on_host, on_device,
-    allocated, streams, events, copied_between, backends, blobs;
+    allocated, streams, events, copied_between, backends, blobs, trims;
 } counts;
 
 struct armnn_backend { const armnn_host *host; };
@@ -354,6 +354,9 @@ static void tell_times(const armnn_host *host) {
 static armnn_code network_event(armnn_backend *backend, int32_t event, uint64_t network_id,
                                 armnn_error *error) {
   (void)backend, (void)network_id, (void)error;
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+  counts.trims += event == ARMNN_TRIM && network_id == 0;
+#endif
 #ifdef STREAMS
   if (event == ARMNN_AFTER_PROFILED_RUN) tell_times(backend->host);
 #endif

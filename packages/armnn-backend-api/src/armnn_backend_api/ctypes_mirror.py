@@ -89,6 +89,7 @@ BEFORE_UNLOAD: Final = 3
 AFTER_UNLOAD: Final = 4
 AFTER_ENQUEUE: Final = 5
 AFTER_PROFILED_RUN: Final = 6
+TRIM: Final = 7
 
 NODE_COMPILED: Final = 0
 NODE_UNTOUCHED: Final = 1
@@ -1302,7 +1303,7 @@ __all__ = [
     "OK", "PER_AXIS", "PER_TENSOR", "PREFERRED", "PROFILE_COMPILE", "PROFILE_COPY",
     "PROFILE_DEVICE", "PROFILE_KERNEL", "PROFILE_WAIT", "QASYMM_S8", "QASYMM_U8", "QSYMM_S8",
     "QSYMM_S16", "RESOURCE_EXHAUSTED", "SIGNED8", "SIGNED16", "SIGNED32", "SIGNED64", "STRUCT_IDS",
-    "SUPPORTED", "UINT2", "UINT4", "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "UNSIGNED8",
+    "SUPPORTED", "TRIM", "UINT2", "UINT4", "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "UNSIGNED8",
     "UNSIGNED16", "UNSIGNED32", "UNSIGNED64", "UNSUPPORTED_NODE", "Allocator", "AllocatorAllocate",
     "AllocatorFree", "Async", "AsyncRelease", "AsyncSubmit", "AsyncWait", "Attribute",
     "BackendApi", "BackendApiCapabilities", "BackendApiCheckBlob", "BackendApiCompile",

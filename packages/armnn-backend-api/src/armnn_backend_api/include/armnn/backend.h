@@ -184,6 +184,9 @@ enum {
 #if ARMNN_BACKEND_TARGET_MINOR >= 3
   ARMNN_AFTER_PROFILED_RUN = 6, /* A run that the host profiles has ended, on the thread that began it: ARMNN_PROFILE_DEVICE events of what it enqueued come now, on this thread, with call_id 0. */
 #endif
+#if ARMNN_BACKEND_TARGET_MINOR >= 3
+  ARMNN_TRIM = 7, /* There is no memory for a run, or the user asks: give back what is kept for later, such as pools of buffers, from any thread. network_id is 0. */
+#endif
 };
 
 #if ARMNN_BACKEND_TARGET_MINOR >= 2

@@ -100,10 +100,22 @@ class EventfulBackendContext(NativeBackendContext):
         """Tell the backend that the network was unloaded."""
         self._tell(abi.AFTER_UNLOAD, network_id, "finish the unloading of")
 
+    def trim(self) -> None:
+        """Ask for memory that is kept for later; those before Backend API 1.3 know no such event.
+
+        Raises:
+            ArmnnError: The backend failed.
+        """
+        version = self._backend.library.api_version
+        if (version.major, version.minor) >= (1, 3):
+            self._event(abi.TRIM, 0, "give memory back")
+
     def _tell(self, event: int, network_id: int, action: str) -> None:
+        self._event(event, network_id, f"{action} network {network_id}")
+
+    def _event(self, event: int, network_id: int, action: str) -> None:
         library = self._backend.library
         if not library.has_ended:
-            action = f"{action} network {network_id}"
             call(library, "network_event", action, self._backend.pointer, event, network_id)
 
 

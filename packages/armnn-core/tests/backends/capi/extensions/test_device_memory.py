@@ -68,6 +68,7 @@ class Counts(NamedTuple):
     copied_between: int
     backends: int
     blobs: int
+    trims: int
 
 
 @pytest.fixture
@@ -587,6 +588,19 @@ def test_no_more_runs_have_a_context_than_the_device_says(
     with pytest.raises(DeadlineExceededError):
         loaded.run({"x": X}, timeout=0.01)
     np.testing.assert_array_equal(loaded.run({"x": -X})["y"], expected(-X))  # it has its turn
+
+
+@pytest.mark.parametrize(("flags", "told"), [((), 0), (("-DPLACED",), 1)])
+def test_memory_kept_for_later_is_asked_for(
+    device: Make, make_native_runtime: Callable[..., Any], flags: tuple[str, ...], told: int
+) -> None:
+    library = device(*flags)
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    before = counts(library)
+    runtime.trim()
+    assert since(library, before).trims == told
+    np.testing.assert_array_equal(loaded.run({"x": X})["y"], expected(X))
 
 
 def test_what_a_device_compiled_is_kept_by_the_host(
