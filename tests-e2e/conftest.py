@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Environments from the wheels in dist/, and the tests' models."""
+"""Environments with some of our distributions, and the tests' models."""
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import shutil
@@ -18,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside the tes
 import page_environments
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-DIST = REPOSITORY / "dist"
 
 # Runs a command with its arguments, the way that a user would, and captures its output.
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -43,40 +43,18 @@ def runner(environment: Path, folder: Path) -> Run:
     return run
 
 
-def install(environment: Path, packages: list[str], requirement: str) -> Path:
-    """Return an environment with our packages and third-party ones.
-
-    Ours are from dist/, the others from the index; pip finds them consistent.
-    """
-    wheels = [str(wheel) for name in packages for wheel in DIST.glob(f"{name}-*.whl")]
-    assert len(wheels) == len(packages), f"{DIST} lacks wheels; ./nox -s build makes them"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
-    # Few modules are imported: compiling all of them takes longer.
-    into = [*pip, "install", "--quiet", "--no-compile"]
-    # First without dependencies, so that none of our names is ever looked up on an index.
-    subprocess.run([*into, "--no-deps", *wheels], check=True)
-    subprocess.run([*into, requirement], check=True)
-    subprocess.run([*pip, "check"], check=True)
-    return environment
-
-
 @pytest.fixture(scope="session")
 def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a runner where only armnn-core is installed."""
     folder = tmp_path_factory.mktemp("core")
-    packages = ["armnn_backend_api", "armnn_core"]
-    return runner(install(folder / "environment", packages, "armnn-core"), folder)
-
-
-WITH_TOOLS = ["armnn_backend_api", "armnn_core", "armnn_parser_armnn", "armnn_tools"]
+    return runner(page_environments.make(folder / "environment", ["armnn-core"]), folder)
 
 
 @pytest.fixture(scope="session")
 def core_with_tools(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a runner with core and command, without backends."""
     folder = tmp_path_factory.mktemp("tools")
-    return runner(install(folder / "environment", WITH_TOOLS, "armnn-core[tools]"), folder)
+    return runner(page_environments.make(folder / "environment", ["armnn-core[tools]"]), folder)
 
 
 @pytest.fixture(scope="session")
@@ -96,8 +74,8 @@ def core_from_wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Run:
     ]
     page = (REPOSITORY / "docs/installing.md").read_text(encoding="utf-8")
     for command in page_environments.COMMAND.findall(page)[:2]:
-        pip = [environment / "bin/pip", "install", "--quiet", *shlex.split(command)]
-        subprocess.run(pip, check=True, cwd=folder, env=alone)
+        into = [environment / "bin/pip", "install", "--quiet", "--no-compile"]
+        subprocess.run([*into, *shlex.split(command)], check=True, cwd=folder, env=alone)
     return runner(environment, folder)
 
 
@@ -129,8 +107,8 @@ def usual_environment(installed_for: Callable[[Path], Path]) -> Path:
 def core_with_loader(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a runner with core, loader and command, without backends."""
     folder = tmp_path_factory.mktemp("loader")
-    packages = [*WITH_TOOLS, "armnn_dynamic_loader"]
-    return runner(install(folder / "environment", packages, "armnn-core[dynamic,tools]"), folder)
+    environment = page_environments.make(folder / "environment", ["armnn-core[dynamic,tools]"])
+    return runner(environment, folder)
 
 
 @pytest.fixture(scope="session")
@@ -143,6 +121,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def model() -> Callable[[str], Path]:
     """Return a function from a model's name to its path."""
 
+    @functools.cache
     def fetch(name: str) -> Path:
         command = [sys.executable, "-m", "tools.models.fetch", name]
         run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)

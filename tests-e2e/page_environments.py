@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Environments with exactly what a page tells to install.
+"""Environments with exactly what a page tells to install, or a requirement leads to.
 
-Nothing is downloaded or unpacked: distributions installed here are linked, file by file, if a
-requirement of the page leads to them. So a test that needs more than its page names fails, as a
-reader would.
+Nothing is downloaded or unpacked: distributions installed here are linked, file by file. So a test
+that needs more than its page names fails, as a reader would.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 COMMAND = re.compile(r"^(?: {4}|\$ )pip install (.*)$", re.MULTILINE)
 AS_IN = re.compile(r"[Ii]nstalled? as in the \[[^]]*\]\(([\w-]+\.md)\)")
 WITH_A_VALUE = ("--find-links",)
+COMPILED = "__pycache__"
 THIRD_PARTY = ("-r", "dist/wheelhouse/requirements.txt")
 
 
@@ -79,17 +79,24 @@ def closure(requirement: str) -> dict[str, Distribution]:
 
 
 def make(folder: Path, requirements: Iterable[str]) -> Path:
-    """Make and return a virtual environment of links."""
+    """Make and return a virtual environment of links.
+
+    Whichever environment imports a module first compiles it for all.
+    """
     venv.create(folder, symlinks=True, with_pip=False)
     (site,) = folder.glob("lib/python*/site-packages")
     installed = {name: each for wanted in requirements for name, each in closure(wanted).items()}
     for each in installed.values():
         for file in each.files or ():
-            if ".." not in file.parts:
-                link = site / file
+            if ".." not in file.parts and COMPILED not in file.parts:
+                link, target = site / file, Path(each.locate_file(file))
                 link.parent.mkdir(parents=True, exist_ok=True)
                 if not link.exists():
-                    link.symlink_to(each.locate_file(file))
+                    link.symlink_to(target)
+                compiled = target.parent / COMPILED
+                if target.suffix == ".py" and not (link.parent / COMPILED).exists():
+                    compiled.mkdir(exist_ok=True)
+                    (link.parent / COMPILED).symlink_to(compiled)
         for point in each.entry_points.select(group="console_scripts"):
             script = folder / "bin" / point.name
             function = f"from {point.module} import {point.attr} as main"
