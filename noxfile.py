@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -31,15 +31,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 nox.needs_version = ">=2026.10"
 # The longest early: sessions that run beside each other end together then.
 nox.options.sessions = [
-    "lint",
-    "types",
     "docs",
     "e2e",
+    "lint",
+    "types",
     "tests",
     "compat",
     "compat_rules",
 ]
-nox.options.default_venv_backend = "virtualenv"
+nox.options.default_venv_backend = "uv"
 nox.options.reuse_venv = "yes"
 nox.options.allow_parallel = True
 nox.options.error_on_external_run = True
@@ -60,8 +60,6 @@ MORE = [
     "armnn-conformance",
     "armnn-generate",
 ]
-# Two workers share the machine, and no result depends on how many cores it has.
-WORKERS = ["--numprocesses=2", "--dist=loadgroup"]
 NATIVE = {"ARMNN_CPUACC_LEVELS": "native"}
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FAKES = str(Path("tests-e2e/support").absolute())
@@ -75,15 +73,13 @@ QUICK = [
 COMPAT = nox.project.load_toml("compat.toml")
 
 
-def _cells(*, openvino: bool) -> Iterator[Any]:
-    """Yield the matrix's cells as parameters of sessions."""
+def _pairs(*, openvino: bool) -> Iterator[Any]:
+    """Yield the matrix's pairs of core and backend as parameters of sessions."""
     needing = {row["name"] for row in COMPAT["released_backend"] if "needs" in row}
     for table, name in (("cell", "api"), ("released_cell", "backend")):
-        for row in COMPAT[table]:
-            core, backend, door = row["core"], row["backend"], row["door"]
-            title = f"core={core!r}, {name}={backend!r}, door={door!r}"
+        for core, backend in dict.fromkeys((row["core"], row["backend"]) for row in COMPAT[table]):
             if (backend in needing) is openvino:
-                yield nox.param(core, backend, door, id=title)
+                yield nox.param(core, backend, id=f"core={core!r}, {name}={backend!r}")
 
 
 @nox.session(requires=["build"])
@@ -115,7 +111,7 @@ def quick(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
-    session.run("pytest", *QUICK, *WORKERS, *session.posargs, env=ONE_THREAD_EACH)
+    _pytest(session, *QUICK)
 
 
 @nox.session
@@ -132,9 +128,7 @@ def tests(session: nox.Session, package: str) -> None:
     """Run one distribution's unit tests with its declared dependencies alone."""
     named = nox.project.dependency_groups(PACKAGES[package], "test")
     install_wheels(session, package, *named, group="test")
-    session.run(
-        "pytest", f"packages/{package}/tests", *WORKERS, *session.posargs, env=ONE_THREAD_EACH
-    )
+    _pytest(session, f"packages/{package}/tests")
 
 
 @nox.session(requires=["build"])
@@ -144,8 +138,7 @@ def e2e(session: nox.Session) -> None:
     _install_programs(session, "clients")
     apart = ("browser", "compat", "scaling", "serving", "tensors")  # sessions of their own
     others = [f"--ignore=tests-e2e/{name}" for name in apart]
-    arguments = (*others, *WORKERS, "--dist=loadfile", *session.posargs)
-    session.run("pytest", "tests-e2e", *arguments, env=ONE_THREAD_EACH)
+    _pytest(session, "tests-e2e", *others, dist="loadfile")
 
 
 @nox.session(default=False)
@@ -165,32 +158,25 @@ def compat_environment(session: nox.Session, group: str) -> None:
 
 
 @nox.session(requires=["compat_environment(test)"], venv_backend="none")
-@nox.parametrize("core,backend,door", list(_cells(openvino=False)))
-def compat(session: nox.Session, core: str, backend: str, door: str) -> None:
-    """Run one cell of the compatibility matrix."""
-    cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
-    session.run(_python_of(session, "compat_environment-test"), *cell, external=True)
+@nox.parametrize("core,backend", list(_pairs(openvino=False)))
+def compat(session: nox.Session, core: str, backend: str) -> None:
+    """Check a core with a backend, by each door."""
+    pair = ["tests-e2e/compat/check_pair.py", core, backend]
+    session.run(_python_of(session, "compat_environment-test"), *pair, external=True)
 
 
 @nox.session(requires=["compat_environment(openvino)"], venv_backend="none", default=False)
-@nox.parametrize("core,backend,door", list(_cells(openvino=True)))
-def compat_openvino(session: nox.Session, core: str, backend: str, door: str) -> None:
-    """Run a matrix cell with released OpenVino (downloads 59 MB)."""
-    cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
-    session.run(_python_of(session, "compat_environment-openvino"), *cell, external=True)
+@nox.parametrize("core,backend", list(_pairs(openvino=True)))
+def compat_openvino(session: nox.Session, core: str, backend: str) -> None:
+    """Check a core with a released OpenVino (downloads 59 MB)."""
+    pair = ["tests-e2e/compat/check_pair.py", core, backend]
+    session.run(_python_of(session, "compat_environment-openvino"), *pair, external=True)
 
 
 @nox.session(requires=["compat_environment(test)"], venv_backend="none")
 def compat_rules(session: nox.Session) -> None:
     """Run pip on the matrix's wheels; broken rules must fail."""
-    command = [
-        _python_of(session, "compat_environment-test"),
-        "-m",
-        "pytest",
-        "tests-e2e/compat",
-        *WORKERS,
-    ]
-    session.run(*command, *session.posargs, env=ONE_THREAD_EACH, external=True)
+    _pytest(session, "tests-e2e/compat", python=_python_of(session, "compat_environment-test"))
 
 
 @nox.session(requires=["build"], default=False)
@@ -206,7 +192,7 @@ def browser(session: nox.Session) -> None:
 def scaling(session: nox.Session) -> None:
     """Run a model with several workers on a local Ray."""
     install_wheels(session, "armnn-core[cpu]", group="test")
-    session.install("-r", "examples/scaling/requirements.txt", "pandas")
+    session.install("-r", "examples/scaling/requirements.txt", "pandas", "pip")
     session.run("pytest", "tests-e2e/scaling", *session.posargs)
 
 
@@ -259,8 +245,7 @@ def cpuacc_levels(session: nox.Session) -> None:
     """Run CpuAcc's tests at every level of this processor."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     install_wheels(session, "armnn-backend-neon", *named, group="test", all_levels=True)
-    tests = ("packages/armnn-backend-neon/tests", *WORKERS)
-    session.run("pytest", *tests, *session.posargs, env=ONE_THREAD_EACH)
+    _pytest(session, "packages/armnn-backend-neon/tests")
 
 
 @nox.session(requires=["build_all_levels"], default=False)
@@ -559,8 +544,6 @@ def sbom(session: nox.Session, package: str) -> None:
     """Write the bill of materials of a distribution to dist/release/."""
     install_wheels(session, package)
     python = Path(session.virtualenv.location).absolute() / "bin" / "python"
-    # The environment had them before, and the distribution needs neither.
-    session.run("pip", "uninstall", "--quiet", "--yes", "setuptools", "pip")
     bill = DIST / "release" / f"{package}.cdx.json"
     bill.parent.mkdir(parents=True, exist_ok=True)
     about = ("--pyproject", f"packages/{package}/pyproject.toml", "--mc-type", "library")
@@ -571,9 +554,6 @@ def sbom(session: nox.Session, package: str) -> None:
 @nox.session(requires=["build_for_demo"], default=False)
 def demo(session: nox.Session) -> None:
     """Read a photograph; share a network with a dropped backend."""
-    # Most of what is installed is never imported, so compiling it in advance takes longer. A false
-    # value says so: pip's manual, "Configuration", on options that begin with no.
-    session.env["PIP_NO_COMPILE"] = "0"
     install_wheels(session, *FOR_DEMO, group="demo")
     _install_programs(session, "rapidocr")
     session.run("python", "examples/read_photograph.py", "examples/receipt.jpg")
@@ -588,6 +568,23 @@ def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **opt
     module = ["-m", ".".join(path.with_suffix("").parts)]
     how = [path] if path.parts[0] == "packages" else module
     return session.run("python", *how, *arguments, **options)
+
+
+def _pytest(
+    session: nox.Session,
+    *arguments: str,
+    dist: str = "loadgroup",
+    env: Mapping[str, str] = ONE_THREAD_EACH,
+    python: str = "",
+) -> None:
+    """Run tests in two processes, or in one beside other sessions.
+
+    No result depends on how many CPUs the machine has. One process collects the tests once, and
+    leaves none of two CPUs idle at its end.
+    """
+    workers = () if session.parallel else ("--numprocesses=2", f"--dist={dist}")
+    command = (python, "-m", "pytest") if python else ("pytest",)
+    session.run(*command, *arguments, *workers, *session.posargs, env=env, external=bool(python))
 
 
 def _driver(session: nox.Session, library: Path) -> dict[str, str]:
@@ -613,7 +610,7 @@ def _gpu(
         tests = Path("packages/armnn-backend-cl/tests")
         session.run("pytest", tests, f"--ignore={tests / 'test_conformance.py'}", env=env)
     kit = ["--pyargs", "armnn_conformance", "--armnn-backend", "GpuAcc", *arguments]
-    session.run("pytest", *kit, *WORKERS, *session.posargs, env=env)
+    _pytest(session, *kit, env=env)
 
 
 def _python_of(session: nox.Session, other: str) -> str:
@@ -623,5 +620,9 @@ def _python_of(session: nox.Session, other: str) -> str:
 
 def _install_programs(session: nox.Session, group: str) -> None:
     """Install programs written for other run times, without their dependencies."""
-    alone = ("--no-deps", "--ignore-requires-python")  # rapidocr-onnxruntime runs on 3.13, too
-    session.install(*alone, *nox.project.dependency_groups(PROJECT, group))
+    programs = nox.project.dependency_groups(PROJECT, group)
+    # Two exclude Python 3.13, on which they run; uv has no option for that.
+    excluding = [each for each in programs if each.startswith("rapid")]
+    session.install("--no-deps", *(each for each in programs if each not in excluding))
+    pip = ("python", "-m", "pip", "install", "--quiet", "--no-deps", "--ignore-requires-python")
+    session.run(*pip, *excluding)

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from importlib.metadata import distributions
 from pathlib import Path
@@ -100,13 +101,10 @@ def _pretend(folder: Path, api: tuple[int, int]) -> None:
 
 
 def install(wheels: Sequence[Path], folder: Path) -> Path:
-    """Install wheels into a folder for PYTHONPATH; return it.
-
-    Their requirements are ignored.
-    """
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    where = ["install", "--no-index", "--no-deps", "--target", str(folder)]
-    subprocess.run([*pip, *where, *map(str, wheels)], check=True)
+    """Unpack wheels into a folder for PYTHONPATH; return it."""
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
     return folder
 
 
@@ -114,6 +112,6 @@ def run(path: Sequence[Path], *arguments: str | Path) -> subprocess.CompletedPro
     """Run Python with folders on its path, without user switches."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ARMNN_")}
     clean |= {"PYTHONPATH": os.pathsep.join(map(str, path)), "OMP_NUM_THREADS": "1"}
-    clean |= {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    clean |= {"COLUMNS": "200", "NO_COLOR": "1"}
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, env=clean, capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_cell import RIGHT, expected, main, problems
+from check_pair import RIGHT, expected, main, problems
 from matrix import (
     BACKENDS,
     CELLS,
@@ -101,9 +101,9 @@ def test_a_refused_backend_that_leaves_no_answer_is_named() -> None:
     assert [problem.partition(":")[0] for problem in problems(cell, found)] == ["instead"]
 
 
-def test_a_cell_that_compat_toml_lacks_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["1.0", "7.8", "python"]) == 1
-    assert capsys.readouterr().out == "compat.toml has 0 cells 1.0 / 7.8 / python, expected 1\n"
+def test_a_pair_that_compat_toml_lacks_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("1.0", "7.8") == 1
+    assert capsys.readouterr().out == "compat.toml has no cell of core 1.0 and backend 7.8\n"
 
 
 # What is switched off, where, and a cell that then turns red.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -20,8 +20,8 @@ DIST = Path("dist")
 """All distributions, CpuAcc's wheel for the best level of this processor."""
 ALL_LEVELS = DIST / "all-levels"
 """CpuAcc's wheel for every processor of this machine's kind."""
-SUFFIXES = {"--wheel": ".whl", "--sdist": ".tar.gz"}
-"""The kinds of file, by the option of build that makes each."""
+SUFFIXES = {"wheel": ".whl", "sdist": ".tar.gz"}
+"""The kinds of file that are built."""
 # Files that building leaves in the folder of a package, and the scripts for the work on it.
 NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 
@@ -40,17 +40,14 @@ def build_changed(
         session.log(f"All distributions in {folder}/ are up to date.")
         return
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    for package, kinds in missing.items():
-        if not kinds:
-            continue
-        for kind in kinds:
+    for kinds in sorted({tuple(each) for each in missing.values() if each}):
+        chosen = [package for package, those in missing.items() if tuple(those) == kinds]
+        for package, kind in itertools.product(chosen, kinds):
             for old in folder.glob(f"{_file_stem(package)}-*{SUFFIXES[kind]}"):
                 old.unlink()
-        # Asked for neither kind, build makes the wheel from the archive.
-        options = kinds if len(kinds) == 1 else []
-        arguments = ("--no-isolation", *options, "--outdir", str(folder))
-        session.run("python", "-m", "build", *arguments, f"packages/{package}", env=env)
-        for kind in kinds:
+        arguments = ("--kinds", *kinds, "--into", str(folder), *chosen)
+        session.run("python", "-m", "tools.release.build", *arguments, env=env)
+        for package, kind in itertools.product(chosen, kinds):
             _stamp(package, folder, kind).write_text(_digest(package))
 
 
@@ -62,36 +59,25 @@ def install_wheels(
 ) -> None:
     """Install requirements: ours from dist/, others from the index.
 
-    An environment keeps what it has: pip replaces the wheels that were built anew, and looks for
-    others only if what is required differs from the last time.
+    An environment keeps what it has: wheels that were built anew are replaced, and the index is
+    asked only if what is required differs from the last time.
     """
     named = ours(*requirements)
     wheels = [wheel for package in named for wheel in _wheels(package, all_levels=all_levels)]
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
-    environment = Path(session.virtualenv.location)
-    stamp = environment / "required.txt"
-    required = "\n".join([*requirements, *tools, *map(_dependencies, named)])
-    is_new = not (stamp.exists() and stamp.read_text() == required)
+    required = [*requirements, *tools, *map(_dependencies, named)]
+    built = {f"{wheel} {_sha256(wheel)}": str(wheel) for wheel in wheels}
+    stamp = Path(session.virtualenv.location) / "installed.txt"
+    before = stamp.read_text().splitlines() if stamp.exists() else []
     stamp.unlink(missing_ok=True)
-    there = {wheel: _installed_digest(environment, wheel) for wheel in wheels}
-    changed = [wheel for wheel in wheels if there[wheel] != _sha256(wheel)]
-    if any(there.values()) and changed:
-        # Their version is the same from build to build, so pip has to be told to replace them.
-        session.install("--force-reinstall", "--no-deps", *map(str, changed))
-        changed = []
-    if is_new:
-        session.install(*map(str, changed), *requirements, *tools)
-    stamp.write_text(required)
-
-
-def _installed_digest(environment: Path, wheel: Path) -> str | None:
-    """Return the digest of the wheel that a distribution was installed from, if it is there."""
-    name = wheel.name.partition("-")[0]
-    # pip's record of where a distribution came from (PEP 610).
-    for origin in environment.glob(f"lib/python*/site-packages/{name}-*.dist-info/direct_url.json"):
-        archive = json.loads(origin.read_text()).get("archive_info", {})
-        return str(archive.get("hashes", {}).get("sha256", "unknown"))
-    return None
+    # Their version is the same from build to build, so uv has to be told to replace them.
+    changed = [wheel for line, wheel in built.items() if line not in before]
+    if changed:
+        session.install("--reinstall", "--no-deps", *changed)
+    if not set(required) <= set(before):
+        # With their wheels, none of our names is looked up on an index.
+        session.install(*built.values(), *requirements, *tools)
+    stamp.write_text("\n".join([*required, *built]))
 
 
 def _sha256(path: Path) -> str:
@@ -125,18 +111,18 @@ def _file_stem(package: str) -> str:
 
 
 def _wheels(package: str, *, all_levels: bool) -> list[Path]:
-    pattern = f"{_file_stem(package)}-*{SUFFIXES['--wheel']}"
+    pattern = f"{_file_stem(package)}-*{SUFFIXES['wheel']}"
     return [*(ALL_LEVELS.glob(pattern) if all_levels else ())] or [*DIST.glob(pattern)]
 
 
 def _stamp(package: str, folder: Path, kind: str) -> Path:
     """Return the file with the digest of the sources that were built."""
-    return folder / f"{package}{kind}.sha256"
+    return folder / f"{package}-{kind}.sha256"
 
 
 def _missing(package: str, folder: Path, *, archives: bool) -> list[str]:
-    """Return the options of build for the kinds of file that are not there or not current."""
-    wanted = [*(["--sdist"] if archives else []), "--wheel"]
+    """Return the kinds of file that are not there or not current."""
+    wanted = [*(["sdist"] if archives else []), "wheel"]
     return [kind for kind in wanted if not _is_built(package, folder, kind)]
 
 
