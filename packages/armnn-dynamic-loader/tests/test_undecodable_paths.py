@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
+from armnn_tools.cli.main import main
 
 if TYPE_CHECKING:
     from armnn.backends import BackendEntry
@@ -78,16 +78,19 @@ def test_a_runtime_uses_good_files_and_says_what_is_wrong_with_others(
     ids=["backends", "doctor", "lock"],
 )
 def test_a_command_prints_utf_8(
-    folder: str, command: list[str], is_there: str, tmp_path: Path
+    folder: str,
+    command: list[str],
+    is_there: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict", "COLUMNS": "400"}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
     for form in ([], ["--json"]):
-        ran = subprocess.run(
-            [sys.executable, "-m", "armnn", *command, *form, "--dynamic-backends-path", folder],
-            capture_output=True, cwd=tmp_path, env=environment, check=False,
-        )  # fmt: skip
-        assert "Traceback" not in ran.stderr.decode(), ran.stderr
-        shown = ran.stdout.decode()
+        assert sys.stdout.errors == "strict"
+        main([*command, *form, "--dynamic-backends-path", folder])
+        shown = capsys.readouterr().out
         assert is_there in shown
         if form:
             document = json.loads(shown)
