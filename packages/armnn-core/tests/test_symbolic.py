@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armnn import TensorInfo
-from armnn._symbolic import Tape, differ_for_other_shapes, is_symbolic, settled
+from armnn._symbolic import Tape, concrete, differ_for_other_shapes, is_symbolic
 
 SIZES = st.integers(1, 40)
 
@@ -22,7 +22,7 @@ def results(compute: Callable[..., Any], recorded: tuple[int, ...], other: tuple
     tape = Tape()
     made = compute(*[tape.input(each) for each in recorded])
     numbers = tape.replay(other)
-    return None if numbers is None else settled(made, numbers)
+    return None if numbers is None else concrete(made, numbers)
 
 
 FUNCTIONS: list[Callable[[Any, Any], Any]] = [
@@ -67,7 +67,7 @@ def test_what_is_recorded_after_a_replay_is_replayed_as_well() -> None:
     doubled = size * 2
     numbers = tape.replay((5,))
     assert numbers is not None
-    assert settled(doubled, numbers) == 10
+    assert concrete(doubled, numbers) == 10
     assert doubled > 9 or doubled == 8  # two decisions
     assert tape.replay((5,)) is None
     assert tape.replay((4,)) is not None

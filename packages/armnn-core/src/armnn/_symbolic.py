@@ -325,7 +325,7 @@ def _elsewhere(number: object) -> Any:
     return number.tape.witness_value(number.position) if type(number) is Symbolic else number
 
 
-def settled(value: Any, numbers: Sequence[Any]) -> Any:
+def concrete(value: Any, numbers: Sequence[Any]) -> Any:
     """Return a value with plain numbers for symbolic ones.
 
     Args:
@@ -333,8 +333,8 @@ def settled(value: Any, numbers: Sequence[Any]) -> Any:
         numbers: Those of the tape, from :meth:`Tape.replay`.
     """
     if type(value) is tuple:
-        return tuple([settled(each, numbers) for each in value])
+        return tuple([concrete(each, numbers) for each in value])
     return numbers[value.position] if type(value) is Symbolic else value
 
 
-__all__ = ["Symbolic", "Tape", "differ_for_other_shapes", "is_symbolic", "settled"]
+__all__ = ["Symbolic", "Tape", "concrete", "differ_for_other_shapes", "is_symbolic"]

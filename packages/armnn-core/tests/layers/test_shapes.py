@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armnn._symbolic import Tape, settled
+from armnn._symbolic import Tape, concrete
 from armnn.errors import ShapeError
 from armnn.graph import Network
 from armnn.layers._shapes import (
@@ -67,7 +67,7 @@ def test_a_dimension_beside_one_is_not_decided_about() -> None:
     found = [broadcast(*pair) for pair in shapes]
     numbers = tape.replay((1,))
     assert numbers is not None
-    assert [settled(each, numbers) for each in found] == [(1, 5, 4)] * 3 + [(1,)]
+    assert [concrete(each, numbers) for each in found] == [(1, 5, 4)] * 3 + [(1,)]
 
 
 def test_a_failed_broadcast_shows_both_shapes() -> None:

@@ -309,7 +309,7 @@ def prepare_specialization(
     with phase(sink, "place tensors"):
         preferences = {c.id: c.handle_factory_preferences for c in participants.all}
         sources = participants.host_sources
-        placement = place_tensors(
+        memory = place_tensors(
             head,
             preferences,
             participants.factories,
@@ -321,7 +321,7 @@ def prepare_specialization(
         _report, head, layers, multiply_adds, assignment, replaced, label
     )
     report = make_report() if trace is None else functools.cache(lambda: make_report()())
-    plan = plan_of(head, placement, report, cut.rest, cut.crossing)
+    plan = plan_of(head, memory, report, cut.rest, cut.crossing)
     plan.in_place = in_place
     plan.has_refusals = any(map(assignment.refusals.get, assignment.final(layers)))
     plan.borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}

@@ -243,7 +243,7 @@ def in_place_outputs(network: Network) -> dict[str, str]:
 
 def plan_of(
     network: Network,
-    placement: MemoryAssignment,
+    memory: MemoryAssignment,
     make_report: Callable[[], Report],
     rest: Network | None = None,
     crossing: tuple[str, ...] = (),
@@ -252,7 +252,7 @@ def plan_of(
 
     Args:
         network: Every layer knows its backend.
-        placement: The memory of its tensors.
+        memory: The memory of its tensors.
         make_report: See :class:`Plan`; likewise for what follows.
         rest: See there.
         crossing: See there.
@@ -264,7 +264,7 @@ def plan_of(
         value = layer.inputs[index]
         if value is None or value.constant is None:
             return None if value is None else tensors[value]
-        factory = placement.factory_of_constant(layer, index)
+        factory = memory.factory_of_constant(layer, index)
         if (value, factory) not in constants:
             owner, data = layer.backend or "", value.constant
             constants[value, factory] = PlannedTensor(value.name, value.info, factory, owner, data)
@@ -276,7 +276,7 @@ def plan_of(
         if layer.data is not None or layer.type == "Output":
             continue
         for value in layer.outputs:
-            factory = placement.factories[value]
+            factory = memory.factories[value]
             tensors[value] = PlannedTensor(value.name, value.info, factory, owner_of(value))
         if layer.type == "Input":
             continue

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from numpy.typing import NDArray
 
 from armnn._load_times import phase
-from armnn._symbolic import settled
+from armnn._symbolic import concrete
 from armnn.backends.cache import Changes, Program, footprint_of
 from armnn.backends.contract import Backend
 from armnn.errors import OptimizationError, ShapeError
@@ -136,10 +136,10 @@ class Preparation:
         self.facts = self._facts()
 
     def _facts(self) -> NetworkFacts:
-        settled = self._static is not None and self._static.rest is None
+        is_static = self._static is not None and self._static.rest is None
         made = {
             layer.name: layer.input_infos[0]
-            for layer in (self.network if settled else self._source).outputs
+            for layer in (self.network if is_static else self._source).outputs
         }
         return NetworkFacts(
             self._source.name,
@@ -437,7 +437,7 @@ class Template:
 
     def _tensor(self, tensor: PlannedTensor, changes: Changes) -> PlannedTensor:
         """Return a tensor for other shapes."""
-        info, data = self._symbolic[tensor].settled(changes.numbers), tensor.constant
+        info, data = self._symbolic[tensor].concrete(changes.numbers), tensor.constant
         if data is not None:
             data = changes.constants.get(self._values[tensor], data)
         return PlannedTensor(tensor.name, info, tensor.factory, tensor.owner, data)
@@ -494,7 +494,7 @@ class Template:
                 label,
                 compiled.get(row.compiled_into),
                 row.conversion,
-                settled(count, numbers),
+                concrete(count, numbers),
             )
 
     def _changes(self, shapes: Mapping[str, tuple[int, ...]]) -> Changes | None:

@@ -145,7 +145,7 @@ def _decoded(
             layers[-1].compiled = programs.get(row["name"]) or program_of(row, participants)
     preferences = {c.id: c.handle_factory_preferences for c in participants.all}
     sources = participants.host_sources
-    placement = place_tensors(
+    memory = place_tensors(
         network,
         preferences,
         participants.factories,
@@ -155,6 +155,6 @@ def _decoded(
     )
     check_report(stored["report"], stored["parts"])
     make_report = partial(decoded_report, stored["report"], stored["parts"])
-    plan = plan_of(network, placement, make_report)
+    plan = plan_of(network, memory, make_report)
     plan.in_place = stored_in_place(stored)
     return plan

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import pytest
 
-from armnn.backends.worker.protocol import Kind, Message, ProtocolError, packed, read_frame
+from armnn.backends.worker.protocol import Kind, Message, ProtocolError, packed, read_message
 
 FRAME = Message(Kind.REPLY, 7, {"views": [1, "ä"]}, (memoryview(b"abc"), memoryview(b"")))
 
 
-def raw_of(frame: Message) -> bytes:
-    return b"".join(packed(frame))
+def raw_of(message: Message) -> bytes:
+    return b"".join(packed(message))
 
 
 class EndedError(Exception):
@@ -37,7 +37,7 @@ def reader(raw: bytes) -> Callable[[int], memoryview]:
 
 
 def test_a_frame_is_read_as_it_was_written() -> None:
-    found = read_frame(reader(raw_of(FRAME)))
+    found = read_message(reader(raw_of(FRAME)))
     assert (found.kind, found.sequence, found.document) == (FRAME.kind, 7, FRAME.document)
     assert [bytes(each) for each in found.blobs] == [b"abc", b""]
 
@@ -58,8 +58,8 @@ def head(**changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (head(magic=b"HTTP") + b"{}", "where a frame begins"),
-        (head(zero=1) + b"{}", "where a frame begins"),
+        (head(magic=b"HTTP") + b"{}", "where a message begins"),
+        (head(zero=1) + b"{}", "where a message begins"),
         (head(major=2) + b"{}", "protocol 2, expected 1"),
         (head(kind=9) + b"{}", "of kind 9"),
         (head(count=5000) + b"{}", "5000 blobs"),
@@ -73,12 +73,12 @@ def head(**changes: object) -> bytes:
 )
 def test_what_is_no_frame_is_refused(raw: bytes, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
-        read_frame(reader(raw))
+        read_message(reader(raw))
 
 
 def test_a_receiver_says_how_many_bytes_it_takes() -> None:
     with pytest.raises(ProtocolError, match="the blobs have 3 bytes, expected at most 2"):
-        read_frame(reader(raw_of(FRAME)), most=2)
+        read_message(reader(raw_of(FRAME)), most=2)
 
 
 def test_damaged_frames_end_in_one_error_only() -> None:
@@ -89,7 +89,8 @@ def test_damaged_frames_end_in_one_error_only() -> None:
         for _ in range(numbers.randint(1, 3)):
             raw[numbers.randrange(len(raw))] = numbers.randrange(256)
         try:
-            found = read_frame(reader(bytes(raw[: numbers.randint(0, 2 * len(raw))])), most=1 << 16)
+            content = bytes(raw[: numbers.randint(0, 2 * len(raw))])
+            found = read_message(reader(content), most=1 << 16)
         except (ProtocolError, EndedError):
             outcomes["refused"] += 1
         else:

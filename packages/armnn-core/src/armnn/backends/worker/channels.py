@@ -328,8 +328,8 @@ class SharedMemoryChannel:
         return link.number_of(self._shared[key])
 
 
-class FramedStep:
-    """A step whose tensors are sent in frames.
+class MessageStep:
+    """A step whose tensors are sent in messages.
 
     Attributes:
         title: The layer, for messages.

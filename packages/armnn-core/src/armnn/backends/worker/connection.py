@@ -31,7 +31,7 @@ from armnn.backends.worker.protocol import (
     Message,
     ProtocolError,
     packed,
-    read_frame,
+    read_message,
 )
 from armnn.errors import (
     BackendUnavailableError,
@@ -117,15 +117,15 @@ class Transport:
     """One end of a connection, for one thread each time.
 
     Attributes:
-        received: Descriptors that came with frames and were not taken yet.
+        received: Descriptors that came with messages and were not taken yet.
     """
 
     def __init__(self, reading: int, writing: int, *, watch: int | None = None) -> None:
         """Use descriptors, which the caller closes.
 
         Args:
-            reading: Gives frames; a socket if descriptors come with them.
-            writing: Takes frames; it may be the same.
+            reading: Gives messages; a socket if descriptors come with them.
+            writing: Takes messages; it may be the same.
             watch: Is readable when the other side has ended; without it this end blocks.
         """
         self.received: list[int] = []
@@ -147,22 +147,22 @@ class Transport:
             self._socket.close()
 
     def send(
-        self, frame: Message, descriptors: Sequence[int] = (), *, until: float | None = None
+        self, message: Message, descriptors: Sequence[int] = (), *, until: float | None = None
     ) -> None:
-        """Send a frame.
+        """Send a message.
 
         Args:
-            frame: The frame.
+            message: The message.
             descriptors: Those that are sent along; both ends must be sockets.
             until: When it must have been taken (``time.monotonic``), if ever.
 
         Raises:
             GoneError: There is no other side any more.
-            LateError: It did not take the frame in time.
-            ProtocolError: The frame is too large.
+            LateError: It did not take the message in time.
+            ProtocolError: The message is too large.
         """
         self._until = until
-        first, *others = packed(frame)
+        first, *others = packed(message)
         try:
             if descriptors:
                 first = self._send_with(descriptors, first)
@@ -171,7 +171,7 @@ class Transport:
             raise GoneError from error
 
     def receive(self, *, until: float | None = None, most: int = BLOBS_LIMIT) -> Message:
-        """Return the next frame.
+        """Return the next message.
 
         Args:
             until: When it must have come (``time.monotonic``), if ever.
@@ -180,10 +180,10 @@ class Transport:
         Raises:
             GoneError: There is no other side any more.
             LateError: It did not come in time.
-            ProtocolError: What came is no frame.
+            ProtocolError: The received bytes are not a message.
         """
         self._until = until
-        return read_frame(self._read_exactly, most)
+        return read_message(self._read_exactly, most)
 
     def _send_with(
         self, descriptors: Sequence[int], piece: bytes | memoryview
@@ -472,7 +472,7 @@ class WorkerConnection:
             except ProtocolError as error:
                 raise self.lose(f"sent an invalid reply: {error}", doing) from error
             except BaseException:
-                self.lose("was interrupted", doing)  # the rest of a frame may still come
+                self.lose("was interrupted", doing)  # the rest of a message may still come
                 raise
         if reply.kind is Kind.FAILURE:
             raise self.failure(reply.document, doing)
@@ -598,8 +598,8 @@ class WorkerConnection:
             freed.append(self._freed.popleft())
         document = {**document, "free": freed} if freed else document
         number = self._sequence
-        frame = Message(Kind.REQUEST, number, document, blobs)
-        self._transport.send(frame, descriptors, until=until)
+        message = Message(Kind.REQUEST, number, document, blobs)
+        self._transport.send(message, descriptors, until=until)
         reply = self._transport.receive(until=until, most=most)
         if reply.sequence != number or reply.kind is Kind.REQUEST:
             raise ProtocolError(f"it is {reply.kind.name} {reply.sequence}, expected {number}")

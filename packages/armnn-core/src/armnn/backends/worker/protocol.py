@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The protocol between host and worker: messages, and networks, answers and errors as documents.
 
-A frame is, little-endian: magic (4 bytes), protocol (uint8), kind (uint8), number of blobs
+A message is, little-endian: magic (4 bytes), protocol (uint8), kind (uint8), number of blobs
 (uint16), sequence number (uint64), bytes of the document (uint32), zero (uint32); the bytes of each
 blob (uint64 each); the document, a JSON object; the blobs.
 
@@ -62,7 +62,7 @@ PROTOCOL: Final = BackendVersion(1, 0)
 MAGIC: Final = b"ARMW"
 DOCUMENT_LIMIT: Final = 1 << 26
 BLOBS_LIMIT: Final = 1 << 34
-"""Bytes of all blobs of a frame; a receiver may set less."""
+"""Bytes of all blobs of a message; a receiver may set less."""
 COUNT_LIMIT: Final = 1 << 12
 
 _HEAD: Final = struct.Struct("<4sBBHQII")
@@ -97,23 +97,23 @@ class Message:
     blobs: Sequence[memoryview] = field(default=())
 
 
-def packed(frame: Message) -> list[bytes | memoryview]:
-    """Return a frame in pieces.
+def packed(message: Message) -> list[bytes | memoryview]:
+    """Return a message in pieces.
 
     Raises:
-        ProtocolError: It is larger than a frame may be.
+        ProtocolError: It is larger than a message may be.
     """
-    text = json.dumps(frame.document, separators=(",", ":")).encode()
-    sizes = [blob.nbytes for blob in frame.blobs]
+    text = json.dumps(message.document, separators=(",", ":")).encode()
+    sizes = [blob.nbytes for blob in message.blobs]
     _check_sizes(len(text), sizes, BLOBS_LIMIT)
     head = _HEAD.pack(
-        MAGIC, PROTOCOL.major, frame.kind, len(sizes), frame.sequence, len(text), 0
+        MAGIC, PROTOCOL.major, message.kind, len(sizes), message.sequence, len(text), 0
     ) + struct.pack(f"<{len(sizes)}Q", *sizes)
-    return [head + text, *frame.blobs]
+    return [head + text, *message.blobs]
 
 
-def read_frame(read: Callable[[int], memoryview], most: int = BLOBS_LIMIT) -> Message:
-    """Read a frame.
+def read_message(read: Callable[[int], memoryview], most: int = BLOBS_LIMIT) -> Message:
+    """Read a message.
 
     Args:
         read: Returns exactly so many bytes.
@@ -124,13 +124,13 @@ def read_frame(read: Callable[[int], memoryview], most: int = BLOBS_LIMIT) -> Me
     """
     magic, major, kind, count, sequence, size, zero = _HEAD.unpack(read(_HEAD.size))
     if magic != MAGIC or zero != 0:
-        raise ProtocolError(f"got {bytes(magic)!r} where a frame begins, expected {MAGIC!r}")
+        raise ProtocolError(f"got {bytes(magic)!r} where a message begins, expected {MAGIC!r}")
     if major != PROTOCOL.major:
-        raise ProtocolError(f"got a frame of protocol {major}, expected {PROTOCOL.major}")
+        raise ProtocolError(f"got a message of protocol {major}, expected {PROTOCOL.major}")
     if kind not in list(Kind):
-        raise ProtocolError(f"got a frame of kind {kind}, expected one of {[*map(int, Kind)]}")
+        raise ProtocolError(f"got a message of kind {kind}, expected one of {[*map(int, Kind)]}")
     if count > COUNT_LIMIT:
-        raise ProtocolError(f"got a frame of {count} blobs, expected at most {COUNT_LIMIT}")
+        raise ProtocolError(f"got a message of {count} blobs, expected at most {COUNT_LIMIT}")
     sizes = struct.unpack(f"<{count}Q", read(8 * count)) if count else ()
     _check_sizes(size, sizes, most)
     document = _document(bytes(read(size)))

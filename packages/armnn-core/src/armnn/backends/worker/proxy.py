@@ -26,7 +26,7 @@ from armnn.backends.contract import NetworkBackend, Step
 from armnn.backends.crashes import remember_lost_worker
 from armnn.backends.memory import TensorHandleFactories
 from armnn.backends.worker import protocol
-from armnn.backends.worker.channels import FramedStep, SharedMemoryChannel
+from armnn.backends.worker.channels import MessageStep, SharedMemoryChannel
 from armnn.backends.worker.connection import Fault, Recipe, WorkerConnection
 from armnn.backends.worker.memory import PREFERENCES, Constants, SharedFactory
 from armnn.backends.worker.protocol import ProtocolError
@@ -290,7 +290,7 @@ class IsolatedWorkload(Workload):
                 )
         is_here = not self._supervisor.recipe.command
         is_known = all(each.info.is_static for each in (*present, *outputs))
-        kind = SharedMemoryChannel if is_here and is_known else FramedStep
+        kind = SharedMemoryChannel if is_here and is_known else MessageStep
         return kind(self._supervisor, self._remote, self._title, present, outputs).run
 
 

@@ -100,7 +100,7 @@ class _Prepared:
 
 @dataclass(slots=True, eq=False)
 class _Bound:
-    """A step whose tensors come and go with frames."""
+    """A step whose tensors come and go with messages."""
 
     step: Callable[[], object]
     inputs: list[TensorHandle]
@@ -267,7 +267,7 @@ class Served:
         return Answer()
 
     def bind(self, request: Document, _blobs: Sequence[memoryview]) -> Answer:
-        """Bind a workload to tensors that come with frames."""
+        """Bind a workload to tensors that come with messages."""
         number = self._new(request)
         prepared = self._workload(request)
         inputs = [self._unplaced(info) for info in _variable_infos(prepared.layer)]
@@ -277,7 +277,7 @@ class Served:
         return Answer()
 
     def run(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
-        """Run a bound workload on the tensors of the frame."""
+        """Run a bound workload on the tensors of the message."""
         bound = self._objects.get(whole(request.get("step")))
         if not isinstance(bound, _Bound):
             raise ProtocolError("the request names no bound step")
@@ -586,7 +586,9 @@ def serve(transport: Transport, stores: Stores | None = None) -> None:
         while True:
             request = transport.receive()
             if request.kind is not Kind.REQUEST:
-                raise ProtocolError(f"got a frame of kind {request.kind.name}, expected a request")
+                raise ProtocolError(
+                    f"got a message of kind {request.kind.name}, expected a request"
+                )
             try:
                 if served is None:
                     served, answer = _greeted(request.document, transport, stores)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The placement of tensors, and the layers that copy them.
+"""The kinds of memory of tensors, and the layers that copy them.
 
 The strategy is Arm NN's (``SelectTensorHandleStrategy``), but for what counts: a tensor is in the
 kind of memory that its producer offers and that it leaves least often. Where a reader's is another

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from armnn._symbolic import Symbolic, Tape, is_symbolic, settled
+from armnn._symbolic import Symbolic, Tape, concrete, is_symbolic
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Network, Value
 from armnn.graph.statistics import has_multiply_adds, multiply_adds_of
@@ -165,7 +165,7 @@ class ShapeConstants:
         if numbers is None:
             return None
         recipe, index = source
-        shape = settled(recipe.outputs[index].shape, numbers)
+        shape = concrete(recipe.outputs[index].shape, numbers)
         if math.prod(shape) * info.data_type.numpy_dtype.itemsize > _MOST_BYTES_AHEAD:
             return None
         try:
@@ -289,7 +289,7 @@ def settled_info(info: TensorInfo, numbers: Numbers) -> TensorInfo:
     """Return an info with plain numbers."""
     if info.shape is None or not is_symbolic(info.shape):
         return info
-    return _with_shape(info, settled(info.shape, numbers))
+    return _with_shape(info, concrete(info.shape, numbers))
 
 
 def _with_shape(info: TensorInfo, shape: tuple[int, ...]) -> TensorInfo:
@@ -319,7 +319,7 @@ class SymbolicInfo:
             (axis, dim.position) for axis, dim in enumerate(self._dims) if type(dim) is Symbolic
         ]
 
-    def settled(self, numbers: Numbers) -> TensorInfo:
+    def concrete(self, numbers: Numbers) -> TensorInfo:
         """Return the info with plain numbers."""
         return _with_shape(self._info, self.shape(numbers)) if self._symbols else self._info
 
@@ -336,7 +336,7 @@ def settled_descriptor(descriptor: Descriptor, numbers: Numbers) -> Descriptor:
     if not _has_symbols(descriptor):
         return descriptor
     known = {field.name: getattr(descriptor, field.name) for field in fields(descriptor)}
-    changed = {name: settled(each, numbers) for name, each in known.items() if is_symbolic(each)}
+    changed = {name: concrete(each, numbers) for name, each in known.items() if is_symbolic(each)}
     return replace(descriptor, **changed)
 
 
@@ -347,7 +347,7 @@ def _data_of(source: Source, info: TensorInfo, numbers: Numbers, known: Results)
         return np.asarray(known[recipe][index])
     if not is_symbolic(source):
         return source
-    plain = [settled(each, numbers) for each in source.ravel().tolist()]
+    plain = [concrete(each, numbers) for each in source.ravel().tolist()]
     return np.array(plain, info.data_type.numpy_dtype).reshape(source.shape)
 
 
@@ -357,8 +357,8 @@ class Trace:
     Attributes:
         tape: The arithmetic of its numbers.
         shapes: The shape of each input, symbolic where the network does not know it.
-        infos: The infos of the values of the network that are symbolic, once it is settled.
-        descriptors: The parameters of its layers that are symbolic, once it is settled.
+        infos: The infos of the values of the network that are symbolic, once they are known.
+        descriptors: The parameters of its layers that are symbolic, once they are known.
         sources: Where the data of its Constant layers comes from that depend on the shapes.
         multiply_adds: Those of layers, by name, where they depend on the shapes.
     """
@@ -593,7 +593,7 @@ class Trace:
                 count = self._multiply_adds(layer)
                 if is_symbolic(count):
                     self.multiply_adds[layer.name] = count
-                counts[layer] = settled(count, self.tape.values)
+                counts[layer] = concrete(count, self.tape.values)
         return counts
 
     def _multiply_adds(self, layer: Layer) -> int | None:
