@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
 """The version of armnn-dynamic-loader; hatchling reads it from here."""
 
-__version__ = "1.1.0"
+__version__ = "1.2.0"
