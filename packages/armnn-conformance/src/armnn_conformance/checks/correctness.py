@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The result about a layer type and data type.
+"""Runs the cases of a layer type and data type, and compares their outputs.
 
 A layer that a backend claims is run and compared; one that it refuses needs a reason.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Candidates that compute each element for itself."""
+"""Layers of random graphs that compute each element for itself."""
 
 from __future__ import annotations
 

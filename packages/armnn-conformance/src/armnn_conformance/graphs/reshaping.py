@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Candidates that move elements."""
+"""Layers of random graphs that move elements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Candidates that sum: convolutions, products, pooling, means and normalizations."""
+"""Layers of random graphs that sum: convolutions, products, pooling, means and normalizations."""
 
 from __future__ import annotations
 

@@ -38,11 +38,11 @@ class FoldTrial(AcceptAll):
             named: Further backends that hints may name.
         """
         self._ranks = _Ranks(candidates, named)
-        self._come: list[Hashable] = []  # hashing thousands of scales is for refusals only
+        self._seen: list[Hashable] = []  # hashing thousands of scales is for refusals only
 
     def note(self, layers: Iterable[Layer]) -> None:
         """Take note of layers that came."""
-        self._come += map(_trait_of, layers)
+        self._seen += map(_trait_of, layers)
 
     def confirm(self, layers: Iterable[Layer], answers: NetworkAnswers) -> None:
         """Check that the preferred backends run the stored layers.
@@ -61,7 +61,7 @@ class FoldTrial(AcceptAll):
                 if not all(answers.of(candidate, layer) for candidate in first):
                     refused.add(_trait_of(layer))
         if refused:
-            raise FoldsRefused(refused if refused <= set(self._come) else None)
+            raise FoldsRefused(refused if refused <= set(self._seen) else None)
 
 
 class FoldPermission:

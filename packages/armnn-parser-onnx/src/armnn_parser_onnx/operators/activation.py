@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of one element with parameters."""
+"""Activations: Relu, Clip, Gelu, Elu, PRelu and their kin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attention and rotary embeddings."""
+"""Attention, MultiHeadAttention, GroupQueryAttention and RotaryEmbedding."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Boxes of detected objects."""
+"""Boxes of detected objects: NonMaxSuppression."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of and from shapes."""
+"""Tensors of and from shapes: Shape, Size, ConstantOfShape and Range."""
 
 from __future__ import annotations
 

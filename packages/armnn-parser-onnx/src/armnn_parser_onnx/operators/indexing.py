@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements chosen by position."""
+"""Elements chosen by position: Slice, Gather, ScatterND, NonZero, ..."""
 
 from __future__ import annotations
 

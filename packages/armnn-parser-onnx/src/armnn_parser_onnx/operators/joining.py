@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors put together and taken apart."""
+"""Tensors joined and divided: Concat and Split."""
 
 from __future__ import annotations
 

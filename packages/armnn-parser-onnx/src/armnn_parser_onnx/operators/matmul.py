@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Products of matrices."""
+"""Products of matrices: MatMul, Gemm, Einsum, MatMulInteger, MatMulNBits; and Det."""
 
 from __future__ import annotations
 

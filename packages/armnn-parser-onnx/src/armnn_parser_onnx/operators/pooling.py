@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sums over sliding windows and over whole images."""
+"""Pooling over windows and whole images, Col2Im and MaxUnpool."""
 
 from __future__ import annotations
 

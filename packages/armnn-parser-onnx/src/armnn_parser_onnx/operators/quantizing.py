@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Between real and stored values.
+"""Conversions between data types: Cast, QuantizeLinear, DequantizeLinear, ...
 
 ONNX keeps scale and zero point beside a tensor of plain integers; here they are a part of its
 type. ONNX rounds halves to even, the Quantize layer, as in Arm NN, away from zero.

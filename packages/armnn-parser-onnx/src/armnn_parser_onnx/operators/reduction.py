@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Axes summed up into one element."""
+"""Reductions along axes, CumSum and CumProd."""
 
 from __future__ import annotations
 

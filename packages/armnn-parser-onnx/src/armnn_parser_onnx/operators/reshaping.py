@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every element kept or repeated, somewhere else."""
+"""Elements moved or repeated: Reshape, Transpose, Pad, Tile, Expand, ..."""
 
 from __future__ import annotations
 

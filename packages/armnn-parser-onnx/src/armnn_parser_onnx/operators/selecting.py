@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements selected by rank, mask, index or place."""
+"""Elements selected one by one: TopK, OneHot, Compress, Unique, Trilu, ..."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of and from shapes."""
+"""Tensors of and from shapes: SHAPE, RANK, FILL, RANGE, ..."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements chosen by position."""
+"""Elements chosen by position: SLICE, GATHER, SCATTER_ND, SEGMENT_SUM, ..."""
 
 from __future__ import annotations
 

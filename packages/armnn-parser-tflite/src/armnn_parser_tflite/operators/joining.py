@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors put together and taken apart."""
+"""Tensors joined and divided: CONCATENATION, PACK, UNPACK and SPLIT."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Products of matrices."""
+"""Products of matrices: FULLY_CONNECTED and BATCH_MATMUL."""
 
 from __future__ import annotations
 

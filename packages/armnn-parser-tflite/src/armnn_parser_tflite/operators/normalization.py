@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Normalization over channels or neighbors."""
+"""Normalization over channels or neighbors, and the softmax functions."""
 
 from __future__ import annotations
 

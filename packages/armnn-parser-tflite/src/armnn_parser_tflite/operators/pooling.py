@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sums over sliding windows."""
+"""Pooling over sliding windows: average, maximum and L2."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From one data type to another."""
+"""Conversions between data types: CAST, QUANTIZE, DEQUANTIZE, DENSIFY, ..."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Axes summed up into one element."""
+"""Reductions along axes, ARG_MAX, ARG_MIN and CUMSUM."""
 
 from __future__ import annotations
 

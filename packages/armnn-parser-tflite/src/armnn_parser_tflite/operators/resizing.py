@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Images in another size."""
+"""Images in another size: RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements selected by rank, index or value."""
+"""Elements selected one by one: TOPK_V2, ONE_HOT and UNIQUE."""
 
 from __future__ import annotations
 

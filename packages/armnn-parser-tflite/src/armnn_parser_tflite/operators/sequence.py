@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whole sequences."""
+"""Whole sequences: REVERSE_SEQUENCE."""
 
 from __future__ import annotations
 
