@@ -11,9 +11,9 @@ from pathlib import Path
 LAYERS = (
     "Activation", "Addition", "BatchMatMul", "BatchNormalization", "CachedAttention",
     "Comparison", "Concat", "Convolution2d", "DepthwiseConvolution2d", "DepthToSpace",
-    "FullyConnected", "Gather", "InstanceNormalization", "LayerNormalization", "Mean",
-    "Multiplication", "Pad", "Pooling2d", "Resize", "Softmax", "StridedSlice", "TensorScatter",
-    "TransposeConvolution2d", "Transpose", "Where",
+    "FullyConnected", "Gather", "InstanceNormalization", "LayerNormalization", "MatMulNBits",
+    "Mean", "Multiplication", "Pad", "Pooling2d", "Resize", "RotaryEmbedding", "Softmax",
+    "StridedSlice", "TensorScatter", "TransposeConvolution2d", "Transpose", "Where",
 )  # fmt: skip
 
 OTHER_TYPES = (

@@ -73,6 +73,16 @@ def product(net: Network, x: Any) -> Any:
     return net.add_division(z, net.add_constant(np.float32([7])))
 
 
+def few_bits(net: Network, x: Any) -> Any:
+    rng = np.random.default_rng(4)
+    weights, zeros = (rng.integers(0, 256, (20, count)).astype(np.uint8) for count in (8, 1))
+    y = net.add_mat_mul_n_bits(
+        x, net.add_constant(weights), net.add_constant(numbers(20, 1)), net.add_constant(zeros),
+        net.add_constant(numbers(20)), bits=4, block_size=16,
+    )  # fmt: skip
+    return net.add_multiplication(y, net.add_activation(y, function="Sigmoid"))
+
+
 def alone(net: Network, x: Any) -> Any:
     y = net.add_elementwise_unary(net.add_multiplication(x, x), operation="Sqrt")
     return net.add_subtraction(net.add_maximum(y, x), net.add_constant(numbers(11)))
@@ -86,6 +96,7 @@ CASES: dict[Callable[[Network, Any], Any], int] = {
     per_image: 3,
     depthwise: 2,
     product: 2,
+    few_bits: 1,
     alone: 1,
 }
 """Networks, and how many kernels run."""

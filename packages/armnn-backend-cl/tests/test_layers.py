@@ -20,7 +20,7 @@ OF_ARM_NN = (
     "Gather", "GatherNd", "InstanceNormalization", "L2Normalization", "LogSoftmax",
     "LogicalBinary", "Lstm", "Maximum", "Mean", "Minimum", "Multiplication", "Normalization",
     "Pad", "Permute", "Pooling2d", "Pooling3d", "Prelu", "QLstm", "Quantize", "QuantizedLstm",
-    "Reduce", "Reshape", "Resize", "ReverseV2", "ScatterNd", "Slice", "Softmax",
+    "Rank", "Reduce", "Reshape", "Resize", "ReverseV2", "ScatterNd", "Slice", "Softmax",
     "SpaceToBatchNd", "SpaceToDepth", "Splitter", "Stack", "StridedSlice", "Subtraction", "Tile",
     "Transpose", "TransposeConvolution2d", "UnidirectionalSequenceLstm",
 )  # fmt: skip

@@ -11,6 +11,7 @@ from armnn.backends import Substitution
 from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_cl.chains import FUNCTIONS, Chain, chain_of
 from armnn_backend_cl.launches import Argument, In, Launch, Weights
+from armnn_backend_cl.layers.blocks import mat_mul_n_bits
 from armnn_backend_cl.layers.convolution import (
     convolution2d,
     depthwise_convolution2d,
@@ -30,6 +31,7 @@ _HEADS: Final[dict[str, Callable[[Layer, Chain], Sequence[Launch]]]] = {
     "Convolution2d": convolution2d,
     "DepthwiseConvolution2d": depthwise_convolution2d,
     "FullyConnected": fully_connected,
+    "MatMulNBits": mat_mul_n_bits,
     "TransposeConvolution2d": transpose_convolution2d,
 }
 """Layers whose kernels apply a chain of functions to their results."""
@@ -124,7 +126,7 @@ def _grown(head: Layer, order: Mapping[Layer, int]) -> list[Layer]:
     Readers are taken in the order of the network; the part ends at the last one behind which a
     single value is read by others.
     """
-    if not (head.type in _HEADS or head.type in FUNCTIONS) or not _is_float(head):
+    if not (head.type in FUNCTIONS and _is_float(head)) and not _is_float_product(head):
         return [head]
     part, end = [head], 1
     shape = head.output.info.static_shape
@@ -158,4 +160,12 @@ def _is_float(layer: Layer) -> bool:
     return all(
         info is None or info.data_type is DataType.FLOAT32
         for info in (*layer.input_infos, *layer.output_infos)
+    )
+
+
+def _is_float_product(layer: Layer) -> bool:
+    """Return whether a layer of :data:`_HEADS` makes Float32 of it, of any weights."""
+    read = [value.info for value in layer.inputs if value is not None and value.constant is None]
+    return layer.type in _HEADS and all(
+        info.data_type is DataType.FLOAT32 for info in (*read, *layer.output_infos)
     )

@@ -3,6 +3,7 @@
 
 from armnn_backend_cl.layers import (
     attention,
+    blocks,
     convolution,
     elementwise,
     indexing,
@@ -19,6 +20,7 @@ from armnn_backend_cl.layers.table import WrongLayout, launches_of
 __all__ = [
     "WrongLayout",
     "attention",
+    "blocks",
     "convolution",
     "elementwise",
     "indexing",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attention to caches of keys and values."""
+"""Attention to caches of keys and values, and rotary embeddings."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from armnn.layers.attention import CachedAttentionDescriptor
+from armnn.layers.attention import CachedAttentionDescriptor, RotaryEmbeddingDescriptor
 from armnn.types import DataType
 from armnn_backend_cl.device import GROUP
 from armnn_backend_cl.elements import INDICES, INTEGERS, REALS, accessors, elements_of
 from armnn_backend_cl.launches import Check, In, Launch, Out, Refused
 from armnn_backend_cl.layers.table import lowers, program, require, shape_of
-from armnn_backend_cl.views import View
+from armnn_backend_cl.views import View, walked
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -79,3 +79,32 @@ def cached_attention(layer: Layer) -> Sequence[Launch]:
     source = program(text, "tree.cl", "attention.cl", **macros)
     rows = items * heads * queries if values else 0
     return [Launch(source, "attend_in_cache", arguments, rows, groups=True)]
+
+
+@lowers("RotaryEmbedding")
+def rotary_embedding(layer: Layer) -> Sequence[Launch]:
+    """Turn pairs of features by angles."""
+    require(layer, *REALS)
+    d = cast("RotaryEmbeddingDescriptor", layer.descriptor)
+    x, cosines, sines = layer.input_infos
+    (items, heads, positions, features), pairs = shape_of(x), shape_of(cosines)[-1]
+    angles = View.of(shape_of(cosines)).broadcast((items, positions, pairs))
+    of_item, of_position, _ = angles.strides
+    sizes, (strides,) = walked(View((items, heads, positions), (of_item, 0, of_position)))
+    y = layer.output_infos[0]
+    text = accessors(
+        x=elements_of(x), cosines=elements_of(cosines), sines=elements_of(sines), y=elements_of(y)
+    )
+    arguments = (
+        In(0),
+        In(1),
+        In(2),
+        Out(0),
+        y.num_elements,
+        features,
+        pairs,
+        1 if d.interleaved else pairs,
+        sizes,
+        strides,
+    )
+    return [Launch(program(text, "rotary.cl"), "rotate_pairs", arguments, y.num_elements)]

@@ -87,7 +87,7 @@ def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
         *chain.arguments,
         In(0),
         _constants(layer, "weights")("as they are", lambda array: array),
-        _biases(layer, "weights", out_shape[3])("bias", lambda array: array),
+        biases(layer, "weights", out_shape[3])("bias", lambda array: array),
         Out(0),
         items,
         height,
@@ -116,7 +116,7 @@ def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
         *chain.arguments,
         In(0),
         _constants(layer, "weights")("taps first", lambda array: array.transpose(1, 2, 3, 0)),
-        _biases(layer, "weights", out_shape[3])("bias", lambda array: array),
+        biases(layer, "weights", out_shape[3])("bias", lambda array: array),
         Out(0),
         math.prod(out_shape),
         groups,
@@ -200,7 +200,7 @@ def _convolve(
     """
     groups, out_channels = sizes[0], sizes[-1]
     channels, depth = out_channels // groups, sizes[3] // groups
-    weights, bias = _constants(layer, name), _biases(layer, name, out_channels)
+    weights, bias = _constants(layer, name), biases(layer, name, out_channels)
     parts = (_accessors(layer), chain.text, "tile.cl", "convolve.cl")
 
     def launch(tile: Tile) -> Launch:
@@ -279,7 +279,7 @@ def _constants(layer: Layer, name: str) -> _Packer:
     return lambda order, pack: Weights((stored,), (order, info), lambda array: pack(decode(array)))
 
 
-def _biases(layer: Layer, name: str, channels: int) -> _Packer:
+def biases(layer: Layer, name: str, channels: int) -> _Packer:
     """Return what brings the bias into the order of a kernel; of a layer without one it is zeros.
 
     The identity of the weights, the input ``name``, is the key of these zeros.

@@ -35,6 +35,7 @@ REASONS: Final = {
     "Pooling3d": _THREE_AXES,
     "QLstm": _STEPS_IN_TURN,
     "QuantizedLstm": _STEPS_IN_TURN,
+    "Rank": "the optimizer makes a constant of it",
     "ScatterNd": "updates of one element count in their order, which work items do not keep",
     "UnidirectionalSequenceLstm": _STEPS_IN_TURN,
 }
