@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,10 @@ class Writer:
     def uniform(self, name: str, least: float, most: float, *shape: int) -> str:
         return self.hold(name, self.random.uniform(least, most, shape).astype(np.float32))
 
-    def model(self, inputs: list[ValueInfoProto], outputs: list[str]) -> bytes:
+    def model(self, inputs: list[ValueInfoProto], outputs: list[str], opset: int = 21) -> bytes:
         results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs]
         graph = helper.make_graph(self.nodes, "decoder", inputs, results, self.held)
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         content: bytes = model.SerializeToString()
         return content
@@ -253,11 +254,18 @@ def write_genai_folder(folder: Path, points: str = "packed") -> Path:
     return folder
 
 
-def write_hugging_face_folder(folder: Path) -> Path:
-    """Write a language model as exports of Hugging Face's are; return its folder."""
+def write_hugging_face_folder(
+    folder: Path, make: Callable[[int], bytes] = lambda words: plain_decoder(words, CONTEXT)
+) -> Path:
+    """Write a language model as exports of Hugging Face's are; return its folder.
+
+    Args:
+        folder: Where.
+        make: Makes the model for a number of words.
+    """
     (folder / "onnx").mkdir(parents=True, exist_ok=True)
     words = write_tokenizer(folder)
-    (folder / "onnx" / "model.onnx").write_bytes(plain_decoder(words, CONTEXT))
+    (folder / "onnx" / "model.onnx").write_bytes(make(words))
     config = {"max_position_embeddings": CONTEXT, "eos_token_id": 0, "vocab_size": words}
     (folder / "config.json").write_text(json.dumps(config))
     generation = {"eos_token_id": words - 1, "temperature": 0.7, "top_k": 20, "max_new_tokens": 9}

@@ -223,7 +223,9 @@ def compile_folder(
     with ExitStack() as undo:
         if runtime is None:
             runtime = undo.enter_context(armnn.Runtime())
-        return runtime.compile_network(network, file, backends, shapes=sets, **keywords)
+        return runtime.compile_network(
+            network, file, backends, shapes=sets, states="auto", **keywords
+        )
 
 
 def _cache_shape(

@@ -81,6 +81,7 @@ class OptimizedNetwork:
         *,
         may_change: bool = False,
         again: Callable[[], Network] | None = None,
+        states: Mapping[str, str] | str | None = None,
     ) -> None:
         """Prepare a network.
 
@@ -94,11 +95,19 @@ class OptimizedNetwork:
             again: Makes the network again, in layers on floats where it has quantized ones for
                 them; for networks whose quantized layers backends refuse, or cannot be asked about.
                 Left out, a copy is kept, which takes longer where they refuse none.
+            states: The input that each output is the next value of, or "auto": those that get
+                longer with each run become caches with room.
         """
         from armnn.optimizer.preparation import Preparation  # late: a prepared load does without
 
         made = Preparation(
-            network, participants, options, constants, may_change=may_change, again=again
+            network,
+            participants,
+            options,
+            constants,
+            may_change=may_change,
+            again=again,
+            states=states,
         )
         self._begin(made.facts, participants, options, network.file)
         self._prepared = made

@@ -24,6 +24,7 @@ from armnn.backends.contract import Backend
 from armnn.errors import OptimizationError, ShapeError
 from armnn.graph import Layer, Network, Value
 from armnn.installing import CPU_REF
+from armnn.optimizer.appended_caches import with_room
 from armnn.optimizer.assignment.assign import UNASSIGNED, Evaluator, NetworkAnswers
 from armnn.optimizer.assignment.partition import parts_of
 from armnn.optimizer.assignment.report import Report, ReportRow
@@ -72,8 +73,10 @@ class Preparation:
         *,
         may_change: bool = False,
         again: Callable[[], Network] | None = None,
+        states: Mapping[str, str] | str | None = None,
     ) -> None:
         """Prepare a network; see OptimizedNetwork."""
+        self._states = states
         self._participants = participants
         self._options = options
         self.constants = SharedConstants() if constants is None else constants
@@ -113,11 +116,13 @@ class Preparation:
         Raises:
             FoldsRefused: The trial failed.
         """
-        self._source = prepare_network(source, self._participants, self._options, folds)
+        evaluate = Evaluator(self._participants.evaluators)
+        roomy = with_room(source, self._states, evaluate)
+        self._source = prepare_network(roomy, self._participants, self._options, folds)
         if may_change and self._source is not source:
             source.clear()
         self._value_inputs = value_inputs(self._source)
-        self._caches = caches_of(self._source, Evaluator(self._participants.evaluators))
+        self._caches = caches_of(self._source, evaluate)
         infos = [layer.output.info for layer in self._source.inputs]
         self._is_static = not self._value_inputs and all(info.is_static for info in infos)
         if trial is not None and not self._is_static:

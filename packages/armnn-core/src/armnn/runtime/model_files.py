@@ -82,7 +82,9 @@ def write_artifact(
     check_layer_names(network, request.options.layer_backends)
     programs = ModelPrograms(folder=dirname(file) or ".")
     participants = backends.participants(network, request, profiler, programs)
-    made = OptimizedNetwork(network, participants, request.options, may_change=True)
+    made = OptimizedNetwork(
+        network, participants, request.options, may_change=True, states=request.states
+    )
     sets = [_shapes_in(made, each) for each in shapes or [{}]]
     plans, blocks = [], list[Block]()
     report, outputs = Report(), []
@@ -338,7 +340,9 @@ def open_model(
                 f"the model {file!r} has changed since it was loaded: load it again"
             )
         network = parse(file, parser_options=origin.parser_options)
-        made = OptimizedNetwork(network, participants, options, may_change=True)
+        made = OptimizedNetwork(
+            network, participants, options, may_change=True, states=request.states
+        )
         with _unchanged(file):
             store.files_of(made.network.external_files)
         return made
@@ -357,9 +361,18 @@ def open_model(
     check_layer_names(network, options.layer_backends)
     if not _is_storable(network):
         participants = backends.participants(network, request, profiler, cache)
-        return OptimizedNetwork(network, participants, options, may_change=True, again=again)
+        return OptimizedNetwork(
+            network,
+            participants,
+            options,
+            may_change=True,
+            again=again,
+            states=request.states,
+        )
     participants.compute_as(network.quantized_arithmetic)
-    made = OptimizedNetwork(network, participants, options, may_change=True, again=again)
+    made = OptimizedNetwork(
+        network, participants, options, may_change=True, again=again, states=request.states
+    )
     if not made.is_static:
         if not origin.shapes:
             made.check_backends()

@@ -353,7 +353,7 @@ def record_of(
                 "optimizer": _fields_of(options),
                 "parser": parser_options,
                 "quantize": origin is not None and origin.quantize,
-                "states": None if origin is None else encoded(origin.states),
+                "states": None if origin is None else encoded(origin.request.states),
                 "properties": None
                 if origin is None or origin.properties is None
                 else _fields_of(origin.properties, without="profiler"),

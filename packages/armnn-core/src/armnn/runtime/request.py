@@ -56,6 +56,7 @@ class OptimizationRequest:
         cache_dir: The folder of the cache, if there is one.
         without: The backends that layers may not ask for by hints.
         choice: Why these backends were chosen, if they were measured.
+        states: The outputs that are the next values of inputs.
     """
 
     backends: Sequence[str] | None
@@ -63,6 +64,7 @@ class OptimizationRequest:
     cache_dir: str | None
     without: frozenset[str] = frozenset()
     choice: str = ""
+    states: States = None
 
     def avoiding(self, lost: str, candidates: Sequence[str]) -> OptimizationRequest | None:
         """Return this request without a backend, if another is left.
@@ -90,7 +92,8 @@ class OptimizationRequest:
     def cache_key(self) -> str:
         """The fields that a preparation depends on, as text."""
         without = f" without {sorted(self.without)}" if self.without else ""
-        return f"{self.backends!r}{without} {self.options.cache_key}"
+        states = "" if self.states is None else f" states {self.states!r}"
+        return f"{self.backends!r}{without}{states} {self.options.cache_key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,6 @@ class LoadRequest:
         creation_options: The options of the runtime.
         parser_options: The options of the parser.
         properties: What it is loaded for; None for what its options say.
-        states: The outputs that are the next values of inputs.
     """
 
     source: ModelSource
@@ -224,7 +226,6 @@ class LoadRequest:
     creation_options: CreationOptions
     parser_options: ParserOptions
     properties: NetworkProperties | None = None
-    states: States = None
 
 
 def checked_request(
@@ -234,6 +235,7 @@ def checked_request(
     backend_options: object,
     cache_dir: object,
     function: Callable[..., object] | None = None,
+    states: States = None,
 ) -> OptimizationRequest:
     """Return the checked arguments of ``optimize``.
 
@@ -244,6 +246,7 @@ def checked_request(
         backend_options: The earlier name of the option ``model_options``.
         cache_dir: The folder of the cache, or None.
         function: Whose arguments they are: its parameters are suggested where an option is unknown.
+        states: The outputs that are the next values of inputs; they are checked when it is loaded.
 
     Raises:
         InvalidArgumentError: One is of another kind.
@@ -259,6 +262,7 @@ def checked_request(
         _backend_ids(backends),
         checked_options(options, keywords, function),
         None if cache_dir is None else file_path(cache_dir, "the cache_dir"),
+        states=states,
     )
 
 

@@ -157,6 +157,7 @@ class Runtime(Closable):
         backend_options: BackendOptions | None = None,
         shapes: Sequence[Mapping[str, Sequence[int]]] = (),
         profiler: ProfilingSink | None = None,
+        states: States = None,
         **keywords: Unpack[OptimizerKeywords],
     ) -> Report:
         """Prepare a network and write it for :meth:`load_model`.
@@ -172,6 +173,8 @@ class Runtime(Closable):
             shapes: The sets of input shapes that it is prepared for, where the network leaves some
                 open; the file holds the weights of all of them once.
             profiler: Gets one event per phase.
+            states: Those with which the file will be loaded; see :func:`armnn.load_model`. It
+                matters for inputs to which outputs append rows.
             keywords: See :func:`armnn.optimize`.
 
         Returns:
@@ -186,7 +189,7 @@ class Runtime(Closable):
         instance(network, Network, "the network", "; parse() makes one of a file")
         path = file_path(file, "the file")
         request = checked_request(
-            backends, options, keywords, backend_options, None, self.compile_network
+            backends, options, keywords, backend_options, None, self.compile_network, states
         )
         profiler = profiler_of(profiler, request.options)
         request = with_backends(request, network, self.registry, profiler)
@@ -240,7 +243,7 @@ class Runtime(Closable):
         See :func:`armnn.load_model`, which has the same arguments and errors.
         """
         request = checked_request(
-            backends, options, keywords, backend_options, cache_dir, self.load_model
+            backends, options, keywords, backend_options, cache_dir, self.load_model, states
         )
         profiler = profiler_of(profiler, request.options)
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
@@ -273,9 +276,7 @@ class Runtime(Closable):
         else:
             found = folder and realpath(folder)  # for another process in another folder
             source = ModelSource("", content=content, folder=found)
-        origin = LoadRequest(
-            source, request, shapes, quantize, self.options, parsing, properties, states
-        )
+        origin = LoadRequest(source, request, shapes, quantize, self.options, parsing, properties)
         return self._load_source(origin, profiler)
 
     @staticmethod
@@ -379,7 +380,12 @@ class Runtime(Closable):
                 drop_hints(network, request.without)
             participants = self._backends.participants(network, request, profiler, cache)
             made = OptimizedNetwork(
-                network, participants, options, may_change=may_change, again=again
+                network,
+                participants,
+                options,
+                may_change=may_change,
+                again=again,
+                states=request.states,
             )
             if not may_change and participants.may_lose_one:
                 self._sources[made] = network.clone(), request
@@ -411,7 +417,7 @@ class Runtime(Closable):
             quantize=origin.quantize,
             properties=origin.properties,
             owns_graph=True,
-            states=origin.states,
+            states=request.states,
         )
 
     def _load(
@@ -663,7 +669,9 @@ def load_model(
             run: a mapping from the name of each output to that of its input, such as
             ``{"h_out": "h"}``, or "auto" for those that usual names tell of, such as
             ``present.0.key`` and ``past_key_values.0.key``. Variables of a TensorFlow Lite file are
-            states unasked. See :meth:`LoadedNetwork.stream`.
+            states unasked. Caches to which a decoder appends rows (Concat) become states with room
+            where all of them are declared and attention reads them. See
+            :meth:`LoadedNetwork.stream`.
         keywords: Fields of :class:`armnn.OptimizerOptions` by name, such as ``strict=True``, which
             take precedence over those of ``options``.
 

@@ -146,15 +146,11 @@ def usual_states(
     up are known by their layers, also where the model says that an output is longer.
     """
     named = {dim for info in inputs.values() for dim in info.shape or () if isinstance(dim, str)}
-    found: dict[str, list[str]] = {}
+    found = {cache.output: [name] for name, cache in caches.items() if cache.counters}
     for output in outputs:
-        for name in dict.fromkeys(_names_before(output)):
+        for name in dict.fromkeys(_names_before(output)) if output not in found else ():
             grows = "past" in name  # such a cache may get longer with each step
-            cache = caches.get(name)
-            fills_up = cache is not None and cache.output == output and bool(cache.counters)
-            if fills_up or (
-                name in inputs and _is_same(inputs[name], outputs[output], named, grows=grows)
-            ):
+            if name in inputs and _is_same(inputs[name], outputs[output], named, grows=grows):
                 found.setdefault(output, []).append(name)
     sure = {output: names[0] for output, names in found.items() if len(names) == 1}
     taken = [*sure.values()]

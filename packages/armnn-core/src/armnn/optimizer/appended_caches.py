@@ -1,0 +1,930 @@
+# SPDX-License-Identifier: MIT
+"""Caches that get longer with each run become caches with room, for states in place.
+
+Plain exports of decoders append the keys and values of new tokens to earlier ones (Concat), so that
+each run has other shapes, and take masks and positions from these. Where the network keeps such
+caches as states, each becomes an array with room for more rows, which a run writes its rows into
+(TensorScatter), and attention becomes CachedAttention, which counts the rows that are there by the
+model's mask of tokens.
+
+Exporters write masks, positions, heads that share keys and scales in many ways. Therefore the
+layers between queries, caches and outputs are not compared with patterns: they are computed for
+some sizes, and have to be attention to all earlier tokens, or to those in a window. A network of
+which one cache is read in another way stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armnn.errors import ArmnnError
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer.passes.cleanup import Evaluate
+from armnn.optimizer.shapes.specialize import specialize
+from armnn.tensor import Shape
+from armnn.types import BinaryOperation, DataType, ReduceOperation
+
+_AXIS: Final = 2
+"""The axis of tokens in a cache: [batch, heads, tokens, numbers]."""
+
+_MOVING: Final = frozenset(
+    {
+        *("Activation", "BroadcastTo", "Cast", "ConvertFp16ToFp32", "ConvertFp32ToFp16"),
+        *("Division", "ElementwiseBinary", "Multiplication", "Permute", "Reshape", "Tile"),
+        "Transpose",
+    }
+)
+"""The layers between a cache and the product that reads it: shared heads, scales, types."""
+
+_SCORING: Final = _MOVING | {"Addition", "ElementwiseUnary", "IsNaN", "Softmax", "Where"}
+"""The layers between the two products."""
+
+_HIDDEN: Final = -9e3
+"""A mask that adds as little leaves a key no weight."""
+
+_MOST_NUMBERS: Final = 1 << 24
+"""The most elements of a tensor that is computed to recognize attention."""
+
+_MOST_TOKENS: Final = 1 << 20
+"""The most tokens that a mask is tried with."""
+
+_FEW: Final = 8
+"""Sizes below it are covered by the first sizes that attention is tried with."""
+
+_log = logging.getLogger(__name__)
+
+_Static: TypeAlias = "tuple[int, ...]"
+"""A shape that is known in full."""
+
+
+class _Sizes(NamedTuple):
+    """Sizes that a network is tried with.
+
+    Attributes:
+        batch: The items of a batch.
+        past: The tokens in the caches.
+        rows: The new tokens.
+        counted: Where the caches have room for ``past`` tokens, how many the mask counts with the
+            new ones; None where the caches have ``past`` tokens.
+    """
+
+    batch: int
+    past: int
+    rows: int
+    counted: int | None = None
+
+    @property
+    def columns(self) -> int:
+        """How many tokens caches with the new ones have, and the mask."""
+        return self.past + self.rows if self.counted is None else self.past
+
+    @property
+    def end(self) -> int:
+        """Where the new tokens end."""
+        return self.columns if self.counted is None else self.counted
+
+
+_SIZES: Final = (_Sizes(2, 5, 3), _Sizes(1, 0, 4), _Sizes(2, 7, 1))
+"""The sizes that each mask is computed for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cache:
+    """An input to which a layer appends rows.
+
+    Attributes:
+        input: The input.
+        concat: The layer.
+        output: The name of the output.
+    """
+
+    input: Layer
+    concat: Layer
+    output: str
+
+    @property
+    def new(self) -> Value:
+        """The new rows."""
+        return _present(self.concat.inputs[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Attention:
+    """Attention to two caches, by an Attention layer or by two products with Softmax between them.
+
+    Attributes:
+        query: The queries, [batch, heads, rows, numbers].
+        key: The cache of keys.
+        value: The cache of values.
+        layer: Makes the output.
+        masked: What Softmax reads, or the mask of an Attention layer, None without one.
+        scores: The first product, None for an Attention layer.
+    """
+
+    query: Value
+    key: _Cache
+    value: _Cache
+    layer: Layer
+    masked: Value | None
+    scores: Value | None = None
+
+
+class _Form(NamedTuple):
+    """The parameters of CachedAttention."""
+
+    scale: float
+    window: int
+    softcap: float
+
+
+class _Place(NamedTuple):
+    """How the places of new tokens are written.
+
+    Attributes:
+        added: What is added to them.
+        rank: [items, 1, ..., 1, new tokens].
+        is_shared: Whether all items have one.
+    """
+
+    added: int
+    rank: int
+    is_shared: bool
+
+
+class _UnlikeError(Exception):
+    """A network is not one whose caches can get room; the text says why."""
+
+
+def with_room(
+    network: Network, states: Mapping[str, str] | str | None, evaluate: Evaluate
+) -> Network:
+    """Return a network whose states have room for more rows, where runs append rows to them.
+
+    Args:
+        network: It is not changed.
+        states: The declaration: the input that each output is the next value of, or "auto".
+        evaluate: Computes a layer whose inputs are constant.
+
+    Returns:
+        Another network, or the given one where no state is appended to, or not all of them are
+        read by attention to all earlier tokens.
+    """
+    caches = list(_appended(network)) if states is not None else []
+    if isinstance(states, Mapping):
+        aliases = network.aliases
+        pairs = {
+            aliases.inputs.get(name, name): aliases.outputs.get(output, output)
+            for output, name in states.items()
+            if isinstance(name, str)  # else the declaration is refused when it is loaded
+        }
+        if any(pairs.get(cache.input.name) != cache.output for cache in caches):
+            return network
+    if not caches:
+        return network
+    try:
+        return _Recognizer(network, caches, evaluate).rewritten()
+    except (ArmnnError, _UnlikeError) as error:
+        _log.info("caches of %s get longer with each run: %s", network.title, error)
+        return network
+
+
+def _appended(network: Network) -> Iterator[_Cache]:
+    """Yield the inputs to which an output appends rows."""
+    for port in network.outputs:
+        made = port.inputs[0]
+        concat = None if made is None else made.producer
+        if concat is None or concat.type != "Concat" or len(concat.inputs) != 2:
+            continue
+        past, new = map(_present, concat.inputs)
+        shape = past.info.shape
+        if past.producer.type != "Input" or shape is None or len(shape) != 4:
+            continue
+        axis = concat.descriptor.axis % 4  # type: ignore[attr-defined]  # of a Concat
+        if axis == _AXIS and not isinstance(shape[_AXIS], int) and new is not past:
+            yield _Cache(past.producer, concat, port.name)
+
+
+def _present(value: Value | None) -> Value:
+    assert value is not None  # of a slot that is not optional
+    return value
+
+
+class _Recognizer:
+    """Looks at one network.
+
+    Args:
+        network: It is not changed.
+        caches: The inputs to which it appends.
+        evaluate: Computes a layer whose inputs are constant.
+    """
+
+    def __init__(self, network: Network, caches: Sequence[_Cache], evaluate: Evaluate) -> None:
+        self._network = network
+        self._order = network.topological_order()
+        self._evaluate = evaluate
+        self._caches = {cache.concat.output: cache for cache in caches}
+        self._inputs = {layer.name: layer for layer in network.inputs}
+        self._pasts = {cache.input for cache in caches}
+        masks = [
+            layer
+            for layer in network.inputs
+            if "mask" in layer.name and layer.output.info.data_type.is_integer
+        ]
+        if len(masks) != 1 or masks[0].output.info.rank != 2:
+            raise _UnlikeError("no input of rank 2 is its mask of tokens")
+        (self._mask,) = masks
+        others = [each for each in network.inputs if each not in self._pasts and each not in masks]
+        tokens = [each for each in others if (each.output.info.rank or 0) >= 2]
+        if not tokens:
+            raise _UnlikeError("no input has its new tokens")
+        self._tokens = tokens[0]
+        batches = {(cache.input.output.info.shape or (None,))[0] for cache in caches}
+        self._batch = next((dim for dim in batches if isinstance(dim, int)), None)
+
+    def rewritten(self) -> Network:
+        """Return the network with room in its caches.
+
+        Raises:
+            _UnlikeError: A cache is read in a way that is not known.
+            ArmnnError: A shape or an operator is not known.
+        """
+        found = [made for each in self._order if (made := self._attention(each)) is not None]
+        read = {cache for each in found for cache in (each.key, each.value)}
+        missing = next((each for each in self._caches.values() if each not in read), None)
+        if missing is not None or len(read) != 2 * len(found):
+            name = missing.input.name if missing else ""
+            raise _UnlikeError(f"attention to {name!r} is not found")
+        shapes = self._shapes([each.query for each in found], self._fitted(_SIZES[0]))
+        forms = self._forms(found, shapes)
+        positions = self._positions(found, shapes)
+        return self._edited(found, forms, positions)
+
+    # -- attention ---------------------------------------------------------------------------------
+
+    def _attention(self, layer: Layer) -> _Attention | None:
+        """Return the attention whose output a layer makes."""
+        if layer.type == "Attention":
+            query, keys, values = (
+                _present(layer.input(name)) for name in ("query", "key", "value")
+            )
+            masked, scores = layer.input("mask"), None
+        elif layer.type == "BatchMatMul":
+            weights, values = map(_present, layer.inputs)
+            softmax = _behind(weights, _SCORING, lambda each: each.type == "Softmax")
+            if self._cache_behind(values) is None or len(softmax) != 1:
+                return None
+            masked = _present(softmax[0].inputs[0])
+            products = [
+                each
+                for each in _behind(masked, _SCORING, lambda each: each.type == "BatchMatMul")
+                if self._cache_behind(_present(each.inputs[1])) is not None
+            ]
+            if len(products) != 1:
+                return None
+            query, keys = map(_present, products[0].inputs)
+            scores = products[0].output
+        else:
+            return None
+        key, value = self._cache_behind(keys), self._cache_behind(values)
+        if key is None or value is None or key is value:
+            return None
+        return _Attention(query, key, value, layer, masked, scores)
+
+    def _cache_behind(self, value: Value) -> _Cache | None:
+        """Return the one cache whose rows a value has."""
+        layers = _behind(value, _MOVING, lambda layer: layer.output in self._caches)
+        return self._caches[layers[0].output] if len(layers) == 1 else None
+
+    def _forms(self, found: Sequence[_Attention], shapes: Sequence[_Static]) -> list[_Form]:
+        """Return the parameters of attention.
+
+        Raises:
+            _UnlikeError: It is another function.
+        """
+        windows = self._windows(found)
+        scales = self._scales(found, shapes)
+        forms = [
+            _Form(scale, window, softcap)
+            for (scale, softcap), window in zip(scales, windows, strict=True)
+        ]
+        random, sizes = np.random.default_rng(1), self._fitted(_SIZES[0])
+        cuts: dict[Value, Any] = {}
+        expected = []
+        for attention, shape, form in zip(found, shapes, forms, strict=True):
+            query, key, value = _operands(attention, shape, sizes, random)
+            query *= 2 / (form.scale * math.sqrt(query.shape[-1]))
+            cuts |= {
+                attention.query: query,
+                attention.key.concat.output: key,
+                attention.value.concat.output: value,
+            }
+            expected.append(_attended(query, key, value, form, sizes))
+        made = self._computed([each.layer.output for each in found], sizes, cuts)
+        for attention, array, other in zip(found, made, expected, strict=True):
+            tolerance = 1e-4 if array.dtype == np.float32 else 2e-2
+            if array.shape != other.shape or not np.allclose(array, other, tolerance, tolerance):
+                raise _UnlikeError(f"{attention.layer.name!r} is not attention as it is known")
+        return forms
+
+    def _windows(self, found: Sequence[_Attention]) -> list[int]:
+        """Return how many tokens before and at its own each query sees; 0 for all.
+
+        Raises:
+            _UnlikeError: It sees others.
+        """
+        tried = [*map(self._fitted, _SIZES), *self._further_sizes(found)]
+        wanted = [each.masked for each in found if each.masked is not None]
+        seen: list[list[NDArray[np.bool_]]] = []
+        for sizes in tried:
+            cuts = self._cache_shapes(sizes)
+            for each in found:
+                if each.scores is not None:
+                    shape = (sizes.batch, 1, sizes.rows, sizes.columns)
+                    cuts[each.scores] = np.zeros(shape, each.scores.info.data_type.numpy_dtype)
+            masks = dict(zip(wanted, self._computed(wanted, sizes, cuts), strict=True))
+            seen.append([_seen(each, masks, sizes) for each in found])
+        windows = []
+        for index, each in enumerate(found):
+            visible = [made[index] for made in seen]
+            counts = {int(mask[0, -1].sum()) for mask in visible if not mask[0, -1].all()}
+            window = counts.pop() if len(counts) == 1 else 0
+            windows.append(window)
+            for mask, sizes in zip(visible, tried, strict=True):
+                if not (mask == _visible(sizes, window)).all():
+                    raise _UnlikeError(f"{each.layer.name!r} reads other tokens than earlier ones")
+        return windows
+
+    def _further_sizes(self, found: Sequence[_Attention]) -> list[_Sizes]:
+        """Return sizes at which numbers in the layers of masks may begin to matter.
+
+        Raises:
+            _UnlikeError: There is a number that is too large to be tried, or a table.
+        """
+        starts = [each.masked for each in found if each.masked is not None]
+        sizes: dict[_Sizes, None] = {}
+        for layer in _read_layers(starts, {each.scores for each in found if each.scores}):
+            if layer.data is not None and layer.data.size > _FEW:
+                rows = layer.data.shape[-1]
+                if layer.data.size != rows * rows or rows * rows > _MOST_NUMBERS:
+                    raise _UnlikeError(f"its mask is computed from the table {layer.name!r}")
+                sizes[_Sizes(1, 0, rows)] = None
+            for number in _numbers(layer):
+                if number > _MOST_TOKENS:
+                    raise _UnlikeError(f"its mask depends on {number} tokens")
+                sizes[_Sizes(1, number + 3, 2)] = None
+        return [*map(self._fitted, sizes)]
+
+    def _scales(
+        self, found: Sequence[_Attention], shapes: Sequence[_Static]
+    ) -> list[tuple[float, float]]:
+        """Return the factor of the scores, and the bound of their softcap, 0 for none.
+
+        Raises:
+            _UnlikeError: There is no such factor.
+        """
+        random, sizes = np.random.default_rng(2), self._fitted(_Sizes(1, 1, 1))
+        written_out = [each for each in found if each.scores is not None]
+        made: dict[_Attention, list[NDArray[Any]]] = {each: [] for each in found}
+        for size in (1e-2, 1e3):
+            cuts = self._cache_shapes(sizes)
+            for attention, shape in zip(found, shapes, strict=True):
+                query, key, _ = _operands(attention, shape, sizes, random)
+                query *= size
+                cuts |= {attention.query: query, attention.key.concat.output: key}
+                made[attention].append(_products(query, key))
+            wanted = [_present(each.masked) for each in written_out]
+            computed = self._computed(wanted, sizes, cuts)
+            for attention, array in zip(written_out, computed, strict=True):
+                made[attention].append(array)
+        result = []
+        for attention, shape in zip(found, shapes, strict=True):
+            if attention.scores is None:
+                given = attention.layer.descriptor
+                scale = given.scale or shape[-1] ** -0.5  # type: ignore[attr-defined]  # of an Attention
+                result.append((scale, given.softcap))  # type: ignore[attr-defined]  # as above
+                continue
+            plain, small, wide, large = made[attention]
+            if small.shape != plain.shape:
+                raise _UnlikeError(f"{attention.layer.name!r} has scores of another shape")
+            scale, bound = _factor(small, plain), float(np.abs(large).max())
+            softcap = 0.0
+            if bound < 0.5 * scale * float(np.abs(wide).max()):
+                softcap, scale = bound, _factor(bound * np.arctanh(small / bound), plain)
+            if not (math.isfinite(scale) and scale > 0):
+                raise _UnlikeError(f"{attention.layer.name!r} has scores without a factor")
+            result.append((scale, softcap))
+        return result
+
+    # -- positions ---------------------------------------------------------------------------------
+
+    def _positions(
+        self, found: Sequence[_Attention], shapes: Sequence[_Static]
+    ) -> dict[Value, _Place]:
+        """Return the values that are places of the new tokens.
+
+        Raises:
+            _UnlikeError: Another value would be another one where caches have room.
+        """
+        kept = self._kept(found)
+        tried = [*map(self._fitted, (*_SIZES, _Sizes(2, 9, 3), _Sizes(1, 30, 1)))]
+        follows, _ = self._following(kept, {})
+        whole = [each for each in follows if _is_whole(each) and (each.info.rank or 0) >= 2]
+
+        def cuts(sizes: _Sizes) -> dict[Value, Any]:
+            """Return the shapes of caches and of what attention makes, and the places given."""
+            widths = [(each.value.input.output.info.shape or (None,))[-1] for each in found]
+            made: dict[Value, Any] = self._cache_shapes(sizes)
+            for each, shape, width in zip(found, shapes, widths, strict=True):
+                made[each.layer.output] = (sizes.batch, shape[1], sizes.rows, width)
+            places = np.tile(np.arange(sizes.end - sizes.rows, sizes.end), (sizes.batch, 1))
+            given = [layer.output for layer in self._inputs.values() if _has_places(layer)]
+            return made | dict.fromkeys(given, places)
+
+        made = [self._computed(whole, sizes, cuts(sizes)) for sizes in tried]
+        positions = {}
+        for index, value in enumerate(whole):
+            place = _place([arrays[index] for arrays in made], tried)
+            if place is not None:
+                positions[value] = place
+        _, read = self._following(kept, positions)
+        for arrays, sizes in zip(made, tried, strict=True):
+            places = {
+                value: array
+                for value, array in zip(whole, arrays, strict=True)
+                if value in positions
+            }
+            roomy = sizes._replace(past=sizes.columns + 6, counted=sizes.columns)
+            expected = self._computed(read, sizes, cuts(sizes) | places)
+            others = self._computed(read, roomy, cuts(roomy) | places)
+            for value, one, other in zip(read, expected, others, strict=True):
+                if not np.array_equal(one, other):
+                    raise _UnlikeError(f"{value.name!r} follows from how many tokens there are")
+        return positions
+
+    def _kept(self, found: Sequence[_Attention]) -> set[Layer]:
+        """Return the layers that are read once attention reads caches with room.
+
+        Raises:
+            _UnlikeError: Another layer reads a cache.
+        """
+        passed: dict[Value, list[Value]] = {
+            cache.concat.output: [cache.new] for cache in self._caches.values()
+        }
+        for each in found:
+            passed[each.layer.output] = [each.query, each.key.new, each.value.new]
+        kept: set[Layer] = set()
+        pending = [_present(port.inputs[0]) for port in self._network.outputs]
+        while pending:
+            value = pending.pop()
+            if value in passed:
+                pending += passed[value]
+            elif value.producer not in kept:
+                kept.add(value.producer)
+                pending += [each for each in value.producer.inputs if each is not None]
+        for layer in kept:
+            read = [each for each in layer.inputs if each is not None]
+            if layer.type != "Shape" and any(
+                each in self._caches or each.producer in self._pasts for each in read
+            ):
+                raise _UnlikeError(f"{layer.name!r} reads a cache")
+        return kept
+
+    def _following(
+        self, kept: Collection[Layer], positions: Collection[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        """Return what follows from sizes of caches and from the mask, and needs no other data.
+
+        Args:
+            kept: The layers that are looked at.
+            positions: Values that are known to be places of new tokens.
+
+        Returns:
+            All such values, and those among them that layers with other data read, or outputs.
+        """
+        known = {self._mask.output, *positions}
+        known |= {layer.output for layer in self._inputs.values() if _has_places(layer)}
+        sized = {self._mask.output, *self._caches, *(past.output for past in self._pasts)}
+        follows: dict[Value, None] = {}
+        read: dict[Value, None] = {}
+        for layer in self._order:
+            inputs = [each for each in layer.inputs if each is not None]
+            sources = [each for each in inputs if each in sized]
+            if layer.type == "Output":
+                read.update({each: None for each in sources if each not in self._caches})
+            elif layer in kept and layer.type != "Input":
+                if layer.type == "Shape" or known.issuperset(inputs):
+                    known.update(layer.outputs)
+                    made = [each for each in layer.outputs if sources and each not in positions]
+                    sized.update(made)
+                    follows.update(dict.fromkeys(made))
+                else:
+                    read.update(dict.fromkeys(sources))
+        return [*follows], [*read]
+
+    # -- computing for some sizes ------------------------------------------------------------------
+
+    def _fitted(self, sizes: _Sizes) -> _Sizes:
+        """Return sizes with the batch that the network has, if only one fits."""
+        return sizes if self._batch is None else sizes._replace(batch=self._batch)
+
+    def _cache_shapes(self, sizes: _Sizes) -> dict[Value, Any]:
+        """Return the shapes of caches with the new rows, as cuts."""
+        return {
+            value: _with_rows(cache, sizes.batch, sizes.columns)
+            for value, cache in self._caches.items()
+        }
+
+    def _shapes(self, values: Sequence[Value], sizes: _Sizes) -> list[_Static]:
+        """Return the shapes of values of rank 4.
+
+        Raises:
+            _UnlikeError: One is not known.
+        """
+        shapes = {layer.name: self._input_shape(layer, sizes) for layer in self._network.inputs}
+        made = specialize(self._network, shapes, {}, self._evaluated)
+        layers = {
+            layer.name: layer for layer in made.layers if layer.type not in ("Input", "Output")
+        }
+        found: list[_Static] = []
+        for value in values:
+            layer = layers.get(value.producer.name)
+            info = layer.outputs[value.index].info if layer is not None else value.info
+            if not info.is_static or info.rank != 4:
+                raise _UnlikeError(f"the shape of {value.name!r} is not known")
+            found.append(info.static_shape)
+        return found
+
+    def _computed(
+        self,
+        values: Sequence[Value],
+        sizes: _Sizes,
+        cuts: Mapping[Value, NDArray[Any] | Shape],
+    ) -> list[NDArray[Any]]:
+        """Return what values are.
+
+        Args:
+            values: What is computed.
+            sizes: The sizes of inputs; the mask is the only one with data.
+            cuts: Data, or shapes, of values that are not computed.
+
+        Raises:
+            _UnlikeError: One depends on data.
+        """
+        part = Network("part")
+        shapes: dict[str, Shape | None] = {}
+        data: dict[str, NDArray[Any]] = {}
+        replaced = {}
+        for number, (value, given) in enumerate(cuts.items()):
+            name = f"{number} of the cuts"
+            shapes[name] = given if isinstance(given, tuple) else given.shape
+            replaced[value] = part.add_input(name, value.info.with_shape(shapes[name]))
+            if not isinstance(given, tuple):
+                data[name] = given
+        needed = _read_layers(values, cuts, sees_shapes=True)
+        copied = part.insert_copies([each for each in self._order if each in needed], replaced)
+        for number, value in enumerate(values):
+            part.add_output(f"{number} of the values", copied[value])
+        for layer in part.inputs:
+            if layer.name not in shapes:
+                shapes[layer.name] = self._input_shape(self._inputs[layer.name], sizes)
+        if any(layer.name == self._mask.name for layer in part.inputs):
+            columns = np.arange(sizes.columns)
+            data[self._mask.name] = np.tile(columns < sizes.end, (sizes.batch, 1))
+        made = specialize(part, shapes, data, self._evaluated)
+        found = [port.inputs[0].constant for port in made.outputs if port.inputs[0] is not None]
+        for value, array in zip(values, found, strict=True):
+            if array is None:
+                raise _UnlikeError(f"{value.name!r} depends on data")
+        return [np.asarray(array) for array in found]
+
+    def _evaluated(self, layer: Layer, *spare: Any) -> Sequence[NDArray[Any]] | None:
+        is_small = all(info.num_elements <= _MOST_NUMBERS for info in layer.output_infos)
+        return self._evaluate(layer, *spare) if is_small else None
+
+    def _input_shape(self, layer: Layer, sizes: _Sizes) -> Shape:
+        """Return the shape of an input: of the mask, of a cache, or with a number for each token.
+
+        Raises:
+            _UnlikeError: It is another one.
+        """
+        assumed: tuple[int, ...] = (sizes.batch, sizes.rows)
+        if layer in self._pasts:
+            assumed = (sizes.batch, -1, sizes.past, -1)
+        elif layer is self._mask:
+            assumed = (sizes.batch, sizes.columns)
+        shape = layer.output.info.shape
+        if shape is not None:
+            pairs = zip_longest(shape, assumed[: len(shape)], fillvalue=-1)
+            dims = [dim if isinstance(dim, int) else size for dim, size in pairs]
+            if min(dims, default=0) >= 0:
+                return tuple(dims)
+        raise _UnlikeError(f"the input {layer.name!r} has a shape that is not known")
+
+    # -- rewriting ---------------------------------------------------------------------------------
+
+    def _edited(
+        self,
+        found: Sequence[_Attention],
+        forms: Sequence[_Form],
+        positions: Mapping[Value, _Place],
+    ) -> Network:
+        """Return a copy with caches that have room."""
+        made = self._network.clone()
+        twins = dict(zip(self._order, made.topological_order(), strict=True))
+
+        def twin(value: Value) -> Value:
+            return twins[value.producer].outputs[value.index]
+
+        self._name_dimensions(twins)
+        rows, past, ends = _counts(made, twin(self._mask.output), twin(self._tokens.output))
+        if positions:
+            first, past = _shared_past(made, past)
+            for value, place in positions.items():
+                start = first if place.is_shared else past
+                made.replace_uses(twin(value), _places(made, twin(value), start, rows, place))
+        scattered = {}
+        for cache in self._caches.values():
+            name = _renamed(made, twins[cache.concat])
+            scattered[cache] = made.add_tensor_scatter(
+                twins[cache.input].output, twin(cache.new), past, axis=_AXIS, name=name
+            )
+            made.replace_uses(twins[cache.concat].output, scattered[cache])
+        for attention, form in zip(found, forms, strict=True):
+            attended = made.add_cached_attention(
+                twin(attention.query),
+                scattered[attention.key],
+                scattered[attention.value],
+                ends,
+                scale=form.scale,
+                window=form.window,
+                softcap=form.softcap,
+                name=_renamed(made, twins[attention.layer]),
+            )
+            made.replace_uses(twins[attention.layer].output, attended)
+        made.origin = None
+        made.remove_unused()
+        return made
+
+    def _name_dimensions(self, twins: Mapping[Layer, Layer]) -> None:
+        """Give what has one size one name: some exporters name each dimension apart."""
+        first = next(iter(self._caches.values())).input.output.info.shape or (None,) * 4
+        for layer in (*self._pasts, self._mask):
+            info = twins[layer].output.info
+            _, *rest = info.shape or ()
+            if layer in self._pasts:
+                rest[1] = first[_AXIS]
+            twins[layer].output.info = info.with_shape((first[0], *rest))
+
+
+# -- layers ----------------------------------------------------------------------------------------
+
+
+def _behind(
+    value: Value, through: Collection[str], is_wanted: Callable[[Layer], bool]
+) -> list[Layer]:
+    """Return the wanted layers that a value comes from through layers of some types."""
+    found: dict[Layer, None] = {}
+    pending, seen = [value], {value}
+    while pending:
+        layer = pending.pop().producer
+        if is_wanted(layer):
+            found[layer] = None
+        elif layer.type in through:
+            read = [each for each in layer.inputs if each is not None and each not in seen]
+            seen.update(read)
+            pending += read
+    return [*found]
+
+
+def _read_layers(
+    values: Iterable[Value], cuts: Collection[Value], *, sees_shapes: bool = False
+) -> set[Layer]:
+    """Return the layers that values are computed by.
+
+    Args:
+        values: The values.
+        cuts: Values that are not computed.
+        sees_shapes: Whether those count of which only a shape is read.
+    """
+    found: set[Layer] = set()
+    pending = [*values]
+    while pending:
+        value = pending.pop()
+        if value in cuts or value.producer in found:
+            continue
+        found.add(value.producer)
+        if sees_shapes or value.producer.type != "Shape":
+            pending += [each for each in value.producer.inputs if each is not None]
+    return found
+
+
+def _numbers(layer: Layer) -> set[int]:
+    """Return the whole numbers in a layer that may be counts of tokens."""
+    given: list[Any] = [getattr(layer.descriptor, each.name) for each in fields(layer.descriptor)]
+    if layer.data is not None and layer.data.size <= _FEW:
+        is_real = np.issubdtype(layer.data.dtype, np.floating)
+        numbers = layer.data.reshape(-1).tolist()
+        # A mask adds large numbers.
+        given += [each for each in numbers if not is_real or abs(each) < _MOST_TOKENS]
+    flat = [number for each in given for number in (each if isinstance(each, tuple) else (each,))]
+    whole = {abs(int(each)) for each in flat if isinstance(each, (int, float)) and each % 1 == 0}
+    return {number for number in whole if _FEW <= number < np.iinfo(np.int32).max}
+
+
+def _has_places(layer: Layer) -> bool:
+    """Return whether an input has the places of new tokens."""
+    info = layer.output.info
+    return "position" in layer.name and info.rank == 2 and info.data_type.is_integer
+
+
+def _is_whole(value: Value) -> bool:
+    return value.info.data_type.is_integer or value.info.data_type is DataType.BOOLEAN
+
+
+def _renamed(network: Network, layer: Layer) -> str:
+    """Give a layer another name; return its old one, for the layer that comes in its place."""
+    name = layer.name
+    network.rename(layer, network.unique_name(f"{name} (replaced)"))
+    network.origin = layer.origin
+    return name
+
+
+def _counts(network: Network, mask: Value, tokens: Value) -> tuple[Value, Value, Value]:
+    """Add layers that count tokens.
+
+    Args:
+        network: Is changed.
+        mask: [batch, tokens], 1 for each that is there.
+        tokens: [batch, new tokens, ...].
+
+    Returns:
+        How many are new, a scalar; how many each item of the batch has before them; and where the
+        new ones end, padding behind a prompt among them.
+    """
+
+    def binary(operation: BinaryOperation, one: Value, other: Value) -> Value:
+        return network.add_elementwise_binary(one, other, operation=operation)
+
+    sizes = network.add_shape(tokens, output=DataType.SIGNED64)
+    rows = network.add_gather(sizes, network.add_constant(np.array(1, np.int64)))
+    whole = network.add_cast(mask, output=DataType.SIGNED64)
+    counts = network.add_reduce(whole, axis=(1,), reduce_operation=ReduceOperation.SUM)
+    # Of counts from 1 on the other number is at least the end; of 0 it is below the first row of
+    # the cache, where the run is refused.
+    most = binary(BinaryOperation.MUL, binary(BinaryOperation.ADD, counts, counts), rows)
+    most = binary(BinaryOperation.SUB, most, rows)
+    ends = binary(BinaryOperation.MAXIMUM, counts, rows)
+    ends = binary(BinaryOperation.MINIMUM, ends, most)
+    return rows, binary(BinaryOperation.SUB, ends, rows), ends
+
+
+def _shared_past(network: Network, past: Value) -> tuple[Value, Value]:
+    """Add layers that refuse a run where an item has fewer earlier tokens than another one.
+
+    Args:
+        network: Is changed.
+        past: How many each item of the batch has.
+
+    Returns:
+        How many all items have, [1]; and how many each one has, below 0 where it has fewer.
+    """
+    first = network.add_reduce(past, axis=(0,), keep_dims=True, reduce_operation="Max")
+    behind = network.add_elementwise_binary(past, first, operation=BinaryOperation.SUB)
+    large = network.add_constant(np.array(1 << 40, np.int64))
+    below = network.add_elementwise_binary(behind, large, operation=BinaryOperation.MUL)
+    return first, network.add_elementwise_binary(past, below, operation=BinaryOperation.ADD)
+
+
+def _places(network: Network, old: Value, past: Value, rows: Value, place: _Place) -> Value:
+    """Add the places of new tokens in place of other layers.
+
+    Args:
+        network: Is changed.
+        old: What they replace.
+        past: How many tokens each item has before them, or all items.
+        rows: How many are new.
+        place: How they are written.
+    """
+    start, one = (network.add_constant(np.array(number, np.int64)) for number in (place.added, 1))
+    end = network.add_elementwise_binary(rows, start, operation=BinaryOperation.ADD)
+    steps = network.add_range(start, end, one)
+    items = 1 if place.is_shared else -1
+    first = network.add_reshape(past, target_shape=(items, *[1] * (place.rank - 1)))
+    made = network.add_elementwise_binary(first, steps, operation=BinaryOperation.ADD)
+    return network.add_cast(made, output=old.info.data_type)
+
+
+# -- arrays ----------------------------------------------------------------------------------------
+
+
+def _with_rows(cache: _Cache, batch: int, rows: int) -> _Static:
+    """Return the shape of a cache with a number of rows."""
+    _, heads, _, width = (
+        dim if isinstance(dim, int) else -1 for dim in cache.input.output.info.shape or ()
+    )
+    return batch, heads, rows, width
+
+
+def _operands(
+    attention: _Attention, shape: _Static, sizes: _Sizes, random: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return queries, keys and values."""
+    _, heads, _, width = shape
+    key, value = (each.concat.output for each in (attention.key, attention.value))
+    sized = (
+        (attention.query, (sizes.batch, heads, sizes.rows, width)),
+        (key, _with_rows(attention.key, sizes.batch, sizes.columns)),
+        (value, _with_rows(attention.value, sizes.batch, sizes.columns)),
+    )
+    query, keys, values = (
+        random.standard_normal(dims).astype(each.info.data_type.numpy_dtype) for each, dims in sized
+    )
+    return query, keys, values
+
+
+def _products(query: NDArray[Any], key: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the products of queries and keys, of which neighboring heads share one."""
+    shared = np.repeat(key.astype(np.float64), query.shape[1] // key.shape[1], axis=1)
+    products: NDArray[np.float64] = query.astype(np.float64) @ shared.swapaxes(-1, -2)
+    return products
+
+
+def _factor(scores: NDArray[Any], products: NDArray[np.float64]) -> float:
+    """Return by what products are multiplied to become scores."""
+    return float((scores * products).sum() / (products * products).sum())
+
+
+def _attended(
+    query: NDArray[Any], key: NDArray[Any], value: NDArray[Any], form: _Form, sizes: _Sizes
+) -> NDArray[np.float64]:
+    """Return attention to earlier tokens."""
+    scores = form.scale * _products(query, key)
+    if form.softcap:
+        scores = form.softcap * np.tanh(scores / form.softcap)
+    scores = np.where(_visible(sizes, form.window), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    shared = np.repeat(value.astype(np.float64), query.shape[1] // value.shape[1], axis=1)
+    made: NDArray[np.float64] = weights @ shared
+    return made
+
+
+def _visible(sizes: _Sizes, window: int) -> NDArray[np.bool_]:
+    """Return which tokens each new one sees: itself and earlier ones, as many as the window has."""
+    places = sizes.past + np.arange(sizes.rows)[:, np.newaxis]
+    distances = places - np.arange(sizes.past + sizes.rows)
+    seen: NDArray[np.bool_] = distances >= 0
+    return seen & (distances < window) if window else seen
+
+
+def _seen(
+    attention: _Attention, masks: Mapping[Value, NDArray[Any]], sizes: _Sizes
+) -> NDArray[np.bool_]:
+    """Return which tokens each query sees, [items, rows, tokens].
+
+    Args:
+        attention: The attention.
+        masks: What :attr:`_Attention.masked` is, for scores of 0.
+        sizes: The sizes that it was computed for.
+
+    Raises:
+        _UnlikeError: Something is added to the scores of these tokens, or heads differ.
+    """
+    shape = (sizes.batch, 1, sizes.rows, sizes.columns)
+    mask = np.zeros(shape) if attention.masked is None else masks[attention.masked]
+    if mask.dtype == np.bool_:
+        mask = np.where(mask, 0.0, -np.inf)
+    heads = mask.shape[-3] if mask.ndim > 2 else 1
+    mask = np.broadcast_to(mask, (shape[0], heads, *shape[2:]))
+    seen = mask > _HIDDEN
+    if (np.abs(np.where(seen, mask, 0)) > 1e-6).any() or (seen != seen[:, :1]).any():
+        raise _UnlikeError(f"{attention.layer.name!r} adds numbers to scores")
+    if attention.scores is None and attention.layer.descriptor.causal:  # type: ignore[attr-defined]  # of an Attention
+        is_last = attention.layer.descriptor.causal_from_end  # type: ignore[attr-defined]  # as above
+        seen = seen & np.tri(*shape[2:], sizes.past if is_last else 0, dtype=np.bool_)
+    return seen[:, 0]
+
+
+def _place(made: Sequence[NDArray[Any]], tried: Sequence[_Sizes]) -> _Place | None:
+    """Return how places of new tokens are written, None if it is something else.
+
+    Args:
+        made: A value of rank 2 or more for each of some sizes.
+        tried: The sizes.
+    """
+    is_shared = all(places.shape[0] == 1 for places in made)
+    added = set()
+    for places, sizes in zip(made, tried, strict=True):
+        items = 1 if is_shared else sizes.batch
+        if places.shape != (items, *[1] * (places.ndim - 2), sizes.rows):
+            return None
+        added |= {*(places - np.arange(sizes.past, sizes.past + sizes.rows)).flat}
+    return _Place(int(added.pop()), made[0].ndim, is_shared) if len(added) == 1 else None
