@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,12 @@ class Binding:
     managers: Mapping[str, MemoryManager] | None = None
 
 
+_Kept: TypeAlias = (
+    "tuple[TensorHandle, TensorHandle, Callable[[ForeignHandle], TensorHandle | None]]"
+)
+"""The tensor of a state, the handle on it in its owner's queue, and what makes others on parts."""
+
+
 class KeptHandle(TensorHandle):
     """A state in the memory of the backend that reads and writes it.
 
@@ -96,8 +102,7 @@ class KeptHandle(TensorHandle):
         self.info = tensor.info
         self.factory = factory
         self.owner = owner
-        self._handles: tuple[TensorHandle, TensorHandle] | None = (tensor, ordered)
-        self._on_memory = on_memory
+        self._handles: _Kept | None = (tensor, ordered, on_memory)
 
     def close(self) -> None:
         """Give the memory back; what is in it is gone."""
@@ -116,7 +121,7 @@ class KeptHandle(TensorHandle):
     def _ordered(self) -> TensorHandle:
         return self._open()[1]
 
-    def _open(self) -> tuple[TensorHandle, TensorHandle]:
+    def _open(self) -> _Kept:
         if self._handles is None:
             raise ClosedError(
                 f"the state was in memory of the backend {self.owner!r}, which was given back when "
@@ -162,10 +167,11 @@ class KeptHandle(TensorHandle):
         """
         shape = (count, *self.shape[axis + 1 :])
         info, buffer = self.info.with_shape(shape), self.as_buffer()
+        _, _, on_memory = self._open()
         step = self.shape[axis] * math.prod(self.shape[axis + 1 :]) * self.dtype.itemsize
         found: list[TensorHandle] = []
         for index in range(math.prod(self.shape[:axis])):
-            part = self._on_memory(ForeignHandle(info, buffer.tensor(info, index * step)))
+            part = on_memory(ForeignHandle(info, buffer.tensor(info, index * step)))
             if part is None:
                 return []
             found.append(part)
