@@ -39,3 +39,6 @@ def test_the_commands_of_the_page_run_in_order_and_print_what_it_says(tmp_path: 
         printed = ran.stdout
         ran_any += 1
     assert ran_any >= 6
+    built = [tmp_path / "build" / name for name in ("host", "Acme_AcmeNpu_backend.so")]
+    by_cmake = subprocess.run(built, capture_output=True, text=True, check=True)
+    assert by_cmake.stdout == blocks("text")[0][1]
