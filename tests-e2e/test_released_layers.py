@@ -13,7 +13,7 @@ import armnn_backend_api
 from armnn.layers import LAYERS
 
 FROZEN = Path(__file__).parent / "compat" / "frozen"
-RELEASES = ("1.0.0", "1.1.0", "1.2.0")
+RELEASES = ("1.0.0", "1.1.0", "1.2.0", "1.3.0")
 HEADER = "armnn_backend_api/include/armnn/layers.h"
 
 
@@ -36,9 +36,10 @@ def test_released_layer_types_keep_their_numbers(version: str) -> None:
     assert numbers.items() <= {spec.name: spec.number for spec in LAYERS.values()}.items()
 
 
-def test_released_parameters_keep_their_names_and_defaults() -> None:
+@pytest.mark.parametrize("version", RELEASES[2:])
+def test_released_parameters_keep_their_names_and_defaults(version: str) -> None:
     """Backend API 1.2 is the first whose header describes the layers."""
-    before = defined(released("armnn_backend_api", "1.2.0", HEADER))
+    before = defined(released("armnn_backend_api", version, HEADER))
     assert before["ARMNN_LAYER_SOFTMAX"] == '"Softmax"'
     assert before["ARMNN_SOFTMAX_BETA_DEFAULT"] == "1.0"
     header = Path(armnn_backend_api.get_include()) / "armnn" / "layers.h"

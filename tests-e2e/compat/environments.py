@@ -34,6 +34,7 @@ RELEASED = {
     "1.0": ("backend_api-1.0.0", "core-1.0.0", "backend_ref-1.0.0", "dynamic_loader-1.0.0"),
     "1.1": ("backend_api-1.1.0", "core-1.1.0", "backend_ref-1.1.0", "dynamic_loader-1.0.0"),
     "1.2": ("backend_api-1.2.0", "core-1.2.0", "backend_ref-1.2.0", "dynamic_loader-1.1.0"),
+    "1.3": ("backend_api-1.3.0", "core-1.3.0", "backend_ref-1.3.0", "dynamic_loader-1.2.0"),
 }
 """The frozen wheels that make up a released core."""
 

@@ -60,6 +60,7 @@ BACKENDS_FROZEN = (
     Made((1, 1), (1, 1)),
     Made((1, 1), (1, 0)),
     Made((1, 2), (1, 2)),
+    Made((1, 3), (1, 3)),
 )
 """The backends of released versions."""
 
@@ -121,11 +122,10 @@ def header_of(version: tuple[int, int]) -> str:
 
 
 def freeze(version: tuple[int, int]) -> None:
-    """Make the checkout's backends, once, at its release."""
-    oldest = (version[0], 0)
-    for made in dict.fromkeys([Made(version, version), Made(version, oldest)]):
-        print(write_wheel(made, FROZEN))
-        print(build_library(made, header_of(version), FROZEN))
+    """Make the checkout's backend of a version, once, at its release."""
+    made = Made(version, version)
+    print(write_wheel(made, FROZEN))
+    print(build_library(made, header_of(version), FROZEN))
 
 
 if __name__ == "__main__":

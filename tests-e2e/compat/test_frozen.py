@@ -38,7 +38,7 @@ def test_every_released_layout_and_contract_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", ["armnn_backend_api", "armnn_core", "armnn_backend_ref"])
-@pytest.mark.parametrize("version", ["1.0.0", "1.1.0", "1.2.0"])
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0", "1.2.0", "1.3.0"])
 def test_a_frozen_wheel_says_the_version_of_its_name(name: str, version: str) -> None:
     with zipfile.ZipFile(FROZEN / f"{name}-{version}-py3-none-any.whl") as wheel:
         metadata = wheel.read(f"{name}-{version}.dist-info/METADATA").decode()
@@ -46,7 +46,7 @@ def test_a_frozen_wheel_says_the_version_of_its_name(name: str, version: str) ->
 
 
 def test_a_header_of_a_release_is_the_one_in_its_wheel() -> None:
-    for api in ("1.0", "1.1", "1.2"):
+    for api in ("1.0", "1.1", "1.2", "1.3"):
         with zipfile.ZipFile(FROZEN / f"armnn_backend_api-{api}.0-py3-none-any.whl") as wheel:
             header = wheel.read("armnn_backend_api/include/armnn/backend.h")
         assert (FROZEN / f"backend-{api}.h").read_bytes() == header

@@ -55,7 +55,8 @@ def resolved(index: Path, tmp_path: Path) -> Resolve:
     [
         ("1.0.0", "1.1.0", "armnn-compat-backend 1.1.0 depends on armnn-backend-api<2 and >=1.1"),
         ("1.1.0", "1.2.0", "armnn-compat-backend 1.2.0 depends on armnn-backend-api<2 and >=1.2"),
-        ("1.2.0", "1.4.0", "armnn-compat-backend 1.4.0 depends on armnn-backend-api<2 and >=1.4"),
+        ("1.2.0", "1.3.0", "armnn-compat-backend 1.3.0 depends on armnn-backend-api<2 and >=1.3"),
+        ("1.3.0", "1.4.0", "armnn-compat-backend 1.4.0 depends on armnn-backend-api<2 and >=1.4"),
         ("1.1.0", "2.0.0", "armnn-compat-backend 2.0.0 depends on armnn-backend-api<3 and >=2.0"),
         ("2.0.0", "1.1.0", "armnn-compat-backend 1.1.0 depends on armnn-backend-api<2 and >=1.1"),
     ],
@@ -71,7 +72,8 @@ def test_an_impossible_pair_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("core", "backend"), [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0"), ("1.2.0", "1.0.1")]
+    ("core", "backend"),
+    [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0"), ("1.2.0", "1.0.1"), ("1.3.0", "1.2.0")],
 )
 def test_a_possible_pair_is_accepted(resolved: Resolve, core: str, backend: str) -> None:
     found, said = resolved(f"armnn-core=={core}", f"armnn-compat-backend=={backend}")
