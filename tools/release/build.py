@@ -7,7 +7,9 @@ python -m tools.release.build --kinds sdist wheel --into dist armnn-core armnn-t
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
+import shutil
 import tarfile
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
@@ -18,21 +20,42 @@ from hatchling import build as hatchling
 from tools import ROOT
 
 KINDS = ("sdist", "wheel")
+FORK = multiprocessing.get_context("fork")
 
 
-def build(package: str, kinds: list[str], folder: str) -> None:
-    """Build a distribution; alone, a wheel is made from the checkout."""
-    os.chdir(ROOT / "packages" / package)
-    if "sdist" in kinds:
-        archive = Path(folder, hatchling.build_sdist(folder))
-        print(archive, flush=True)
+def build(package: str, kinds: list[str], folder: Path) -> None:
+    """Build a distribution; a wheel that is asked for alone is made from the checkout.
+
+    Raises:
+        RuntimeError: Hatchling failed, and has said why.
+    """
+    source = ROOT / "packages" / package
     if kinds == ["wheel"]:
-        print(Path(folder, hatchling.build_wheel(folder)), flush=True)
-    elif "wheel" in kinds:
-        with tempfile.TemporaryDirectory() as unpacked, tarfile.open(archive) as opened:
-            opened.extractall(unpacked, filter="data")
-            os.chdir(next(Path(unpacked).iterdir()))
-            print(Path(folder, hatchling.build_wheel(folder)), flush=True)
+        _make("wheel", source, folder)
+        return
+    with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as unpacked:
+        _make("sdist", source, Path(made))
+        (archive,) = Path(made).iterdir()
+        if "wheel" in kinds:
+            with tarfile.open(archive) as opened:
+                opened.extractall(unpacked, filter="data")
+            _make("wheel", next(Path(unpacked).iterdir()), folder)
+        shutil.copy2(archive, folder)
+
+
+def _make(kind: str, source: Path, folder: Path) -> None:
+    """Build in a process of its own, as a distribution's hook imports modules beside itself."""
+    process = FORK.Process(target=_make_here, args=(kind, source, folder))
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise RuntimeError(f"the {kind} of {source.name} was not built")
+
+
+def _make_here(kind: str, source: Path, folder: Path) -> None:
+    os.chdir(source)
+    make = hatchling.build_sdist if kind == "sdist" else hatchling.build_wheel
+    print(make(str(folder)), flush=True)
 
 
 def main() -> None:
@@ -44,10 +67,8 @@ def main() -> None:
     chosen = parser.parse_args()
     folder = chosen.into.absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(2) as pool:  # the folder of a process is the distribution's
-        tasks = [
-            pool.submit(build, each, list(chosen.kinds), str(folder)) for each in chosen.packages
-        ]
+    with ProcessPoolExecutor(2, mp_context=FORK) as pool:
+        tasks = [pool.submit(build, each, list(chosen.kinds), folder) for each in chosen.packages]
         for task in tasks:
             task.result()
 
