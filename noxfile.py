@@ -235,7 +235,7 @@ def cpuacc_sanitized(session: nox.Session) -> None:
     """Run CpuAcc's tests under AddressSanitizer with UBSan, then under ThreadSanitizer."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     install_wheels(session, "armnn-backend-neon", *named, group="test")
-    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    session.install("pip", *nox.project.dependency_groups(PROJECT, "build"))
     script = "packages/armnn-backend-neon/tools/cpuacc_sanitized.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -269,7 +269,7 @@ def cpuacc_emulated(session: nox.Session, level: str) -> None:
     """Test a level of CpuAcc by other instructions."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     install_wheels(session, "armnn-backend-neon", *named, group="test")
-    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    session.install("pip", *nox.project.dependency_groups(PROJECT, "build"))
     script = f"packages/armnn-backend-neon/tools/cpuacc_{level}.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -300,7 +300,7 @@ def cpuacc_random(session: nox.Session) -> None:
 @nox.parametrize("part", [nox.param(part, id=part) for part in ("sample", "kernels", "kit")])
 def neon_emulated(session: nox.Session, part: str) -> None:
     """Run CpuAcc's tests or the kit on an emulated Arm."""
-    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    session.install("pip", *nox.project.dependency_groups(PROJECT, "build"))
     script = "packages/armnn-backend-neon/tools/emulated_arm.py"
     _run(session, script, part, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -308,7 +308,7 @@ def neon_emulated(session: nox.Session, part: str) -> None:
 @nox.session(requires=["build"], default=False)
 def isolation_board(session: nox.Session) -> None:
     """Run some of the kit over an emulated Arm board."""
-    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    session.install("pip", *nox.project.dependency_groups(PROJECT, "build"))
     install_wheels(session, "armnn-core[ref]", "armnn-conformance", group="test")
     script = "packages/armnn-backend-neon/tools/emulated_arm.py"
     _run(session, script, "board", *session.posargs)
