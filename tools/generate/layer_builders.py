@@ -147,11 +147,11 @@ def _docstring(spec: Any) -> list[str]:
     arguments["name"] = "Unique in the network; made from the type if left out."
     if _has_one_output(spec):
         arguments["output"] = (
-            "What the output must be: a TensorInfo, a DataType (the shape is inferred) "
+            "The expected output: a TensorInfo, a DataType (the shape is inferred) "
             "or its name, or None to leave it to the layer."
         )
     elif spec.outputs:
-        arguments["outputs"] = "The same for each output: a TensorInfo, a DataType, or None."
+        arguments["outputs"] = "The expectation of each output: a TensorInfo, a DataType, or None."
     lines = [f'"""Add {article} {spec.name} layer.', "", *text, "", "Args:"]
     for name, doc in arguments.items():
         lines += _wrapped(f"{name}: {doc}", "    ", "        ")

@@ -74,7 +74,7 @@ class DeviceMemory:
 
         Args:
             table: Of the backend, which is asked for what its own Backend API has.
-            backend: What ``create`` made.
+            backend: The object that ``create`` made.
             call: How functions of the extension are called.
 
         Raises:

@@ -112,7 +112,7 @@ class Exports:
         :func:`check_id` says whether it is an id.
 
         Raises:
-            LibraryError: It is no short printable text.
+            LibraryError: It is not a short printable text.
         """
         address = _typed(self._get_id, ctypes.c_void_p)()
         with _stage("id"):
@@ -144,9 +144,9 @@ class Exports:
         """Return a copy of a table; absent fields are zero.
 
         Args:
-            address: What :meth:`factory` returned.
-            id: What GetBackendId answered.
-            version: What GetVersion answered.
+            address: The address that :meth:`factory` returned.
+            id: The id that GetBackendId returned.
+            version: The version that GetVersion returned.
 
         Raises:
             LibraryError: It is not what the header describes, or contradicts the exports.

@@ -65,7 +65,7 @@ def who_else_may_write(status: os.stat_result) -> str:
     Others are users and groups besides the owner; a file may be a folder.
 
     Args:
-        status: Of the file itself, not of a link to it.
+        status: The status of the file itself, not of a link to it.
     """
     group = bool(status.st_mode & stat.S_IWGRP)
     others = bool(status.st_mode & stat.S_IWOTH)

@@ -45,7 +45,7 @@ class Failure:
     """A failed call, copied; the memory of the callee is released.
 
     Attributes:
-        code: What the function returned.
+        code: The returned code.
         said: The code that its error says.
         text: The message, with escapes; may be empty.
         detail: JSON for tools; may be empty.
@@ -109,7 +109,7 @@ class GuardedTensor:
     """A tensor's elements between canaries and inaccessible pages.
 
     Attributes:
-        address: Of the first element.
+        address: The address of the first element.
         size: In bytes.
     """
 

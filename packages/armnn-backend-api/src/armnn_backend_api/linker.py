@@ -51,7 +51,7 @@ class LinkError(Exception):
 
     Attributes:
         reason: The rest of a sentence.
-        remedy: What to do about it; empty for the vendor.
+        remedy: The advice; empty where only the vendor can act.
     """
 
     def __init__(self, reason: str, remedy: str = "") -> None:

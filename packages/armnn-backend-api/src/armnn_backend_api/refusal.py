@@ -34,7 +34,7 @@ class Refusal:
         stage: At which check it was refused, "elf" for one; empty if that has no name.
         reason: Why, as the rest of a sentence that begins with its name; empty if nothing speaks
             against it.
-        remedy: What to do about that, as an imperative; empty if nothing can be done.
+        remedy: The advice, as an imperative; empty if there is none.
     """
 
     stage: str = ""

@@ -45,10 +45,10 @@ class Shape:
 
     Attributes:
         image: Height and width of the input, which is padded to keep them.
-        channels: Of the input.
+        channels: The channels of the input.
         outputs: Channels of the output.
         window: Height and width; (1, 1) for a product of matrices.
-        stride: Of the window.
+        stride: The stride of the window.
         is_depthwise: Each output channel reads one of the input.
         is_of_bytes: Image, weights and outputs are quantized to 8 bits.
     """

@@ -124,7 +124,7 @@ class _CompiledWorkload(Workload):
         """Make a workload.
 
         Args:
-            compiled: What to run.
+            compiled: The program to run.
             inputs: Which inputs of the layer the model reads, in the model's order.
         """
         self._compiled = compiled

@@ -46,7 +46,7 @@ def decoder(info: TensorInfo, *, wide: bool = False) -> Decoder | None:
     None is for tensors that store their real values as they are.
 
     Args:
-        info: What the tensor is.
+        info: The tensor's description.
         wide: Whether the real values of quantized types shall be float64, as a layer with Float64
             needs them: float32 rounds the product of a step and a scale.
     """

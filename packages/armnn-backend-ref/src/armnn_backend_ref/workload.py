@@ -94,7 +94,7 @@ class RefWorkload(Workload):
 
     Args:
         layer: A layer that CpuRef supports; its shapes are known in full.
-        model: What CpuRef knows of the network; decoded constants are shared there.
+        model: CpuRef's context of the network; decoded constants are shared there.
     """
 
     __slots__ = ("_arguments", "_decoded", "_encoders", "_function", "_into", "_scratch_bytes")

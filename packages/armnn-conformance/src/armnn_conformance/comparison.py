@@ -19,8 +19,8 @@ def difference(
     """Return a result's difference from the expected one, or "".
 
     Args:
-        stored: What the output stores.
-        info: What the output is.
+        stored: The stored elements of the output.
+        info: The output's description.
         expected: The real values: float64, integers or Booleans.
         tolerance: How far the result may be off.
     """

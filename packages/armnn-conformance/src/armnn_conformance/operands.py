@@ -57,7 +57,7 @@ class CaseTensor:
 
     Attributes:
         info: Shape, data type and quantization.
-        stored: What the tensor stores.
+        stored: The stored elements of the tensor.
         real: The exact real values: float64 for floats and quantized types, else the
             stored integers or Booleans. Oracles compute from it.
         constant: Whether the value is known when the network is prepared.
@@ -80,7 +80,7 @@ def tensor(
     """Return a tensor of real values, rounded to its type.
 
     Args:
-        data_type: What it is stored as.
+        data_type: The type in which it is stored.
         reals: The values; rounded to what can be stored.
         info: The quantization, if it shall not be fitted to the values; its shape is not looked at.
         axis: Fits one scale per index of this axis (symmetric types only).
@@ -172,8 +172,8 @@ def blocks(
 
     Args:
         data_type: Of scales and real zero points.
-        shape: Of the numbers.
-        bits: Of a number.
+        shape: The shape of the numbers.
+        bits: The bits of a number.
         block_size: How many numbers of a row share a scale.
         points: "packed" or "real" zero points; "" for none.
         is_whole: Whether the last block of a row has all of its bytes.

@@ -35,8 +35,8 @@ class Subject:
 
     Attributes:
         wish: How the user named it: an id, or the path of a file.
-        options: What a runtime is made with that shall have just this backend.
-        entry: What the registry knows of it.
+        options: The options of a runtime that shall have just this backend.
+        entry: Its entry in the registry.
         backend: The backend itself.
         model: Its context for a network without options.
     """
@@ -49,7 +49,7 @@ class Subject:
             options: Where an id is looked for; the defaults if left out.
 
         Raises:
-            UnknownBackendError: There is none of that id.
+            UnknownBackendError: No backend has that id.
             BackendUnavailableError: It cannot be used, or nothing is at that path that can be.
         """
         self.wish = wish

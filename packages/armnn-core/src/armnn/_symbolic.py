@@ -330,7 +330,7 @@ def concrete(value: Any, numbers: Sequence[Any]) -> Any:
 
     Args:
         value: The value.
-        numbers: Those of the tape, from :meth:`Tape.replay`.
+        numbers: The numbers of the tape, from :meth:`Tape.replay`.
     """
     if type(value) is tuple:
         return tuple([concrete(each, numbers) for each in value])

@@ -40,8 +40,8 @@ def closest(name: str, known: Iterable[str], likeness: float = 0.7) -> str | Non
     """Return the most similar known name, None without any.
 
     Args:
-        name: What was written; capital and small letters count as the same.
-        known: What exists; the first of two that are equally like is taken.
+        name: The name as it was written; capital and small letters count as the same.
+        known: The names that exist; the first of two that are equally like is taken.
         likeness: How alike the two must be, from 0 to 1.
     """
     folded: dict[str, str] = {}
@@ -75,11 +75,11 @@ def unknown(
 
     Args:
         what: What it would be the name of, with the mark {} in its place.
-        name: What was written.
+        name: The name as it was written.
         known: The names that exist.
         beside: Further ones, which are suggested and not listed.
-        removed: What to do instead, by names that existed before.
-        elsewhere: What to do instead, by names that other libraries have.
+        removed: The advice for names that existed before.
+        elsewhere: The advice for names of other libraries.
     """
     if name in removed:
         return UnknownNameError(f"there is no {what.format(repr(name))} any more: {removed[name]}")
@@ -97,7 +97,7 @@ def with_known_names(
 
     Args:
         what: What a field is, with the mark {} in place of its name.
-        removed: What to do instead, by names that existed before.
+        removed: The advice for names that existed before.
     """
 
     def decorate(kind: type[_T]) -> type[_T]:
@@ -205,8 +205,8 @@ def instance(value: object, kind: type[_T], what: str, hint: str = "") -> _T:
     Args:
         value: The value.
         kind: The class.
-        what: What the value is called.
-        hint: What the message says at its end.
+        what: The name of the value.
+        hint: The end of the message.
     """
     if not isinstance(value, kind):
         raise refused(what, value, f"{with_article(kind.__name__)}{hint}")

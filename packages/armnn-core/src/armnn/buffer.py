@@ -316,7 +316,7 @@ class Buffer:
         """Return the memory of an array, of NumPy's types or those of ``ml_dtypes``.
 
         Raises:
-            InvalidArgumentError: It is no array, or DLPack has no name for its type.
+            InvalidArgumentError: It is not an array, or DLPack has no name for its type.
         """
         if not isinstance(array, np.ndarray):
             raise refused("the array", array, "an array of NumPy's")

@@ -125,7 +125,7 @@ def import_companion(package: str, module: str, what: str) -> ModuleType:
     Args:
         package: Its package.
         module: The name of the module in there, "" for the package itself.
-        what: What needs it, for the error.
+        what: The subject that needs it, for the error.
 
     Raises:
         NotInstalledError: The distribution is not installed.
@@ -144,7 +144,7 @@ def import_tool(name: str, what: str) -> ModuleType:
 
     Args:
         name: The name of its entry point.
-        what: What needs it, for the error.
+        what: The subject that needs it, for the error.
 
     Raises:
         NotInstalledError: The distribution is not installed.

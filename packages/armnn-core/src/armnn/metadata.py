@@ -77,8 +77,8 @@ class EntryPoint:
 
     Attributes:
         group: The group's name.
-        name: What stands before the equals sign.
-        value: What stands after it, "package.module:attribute" for one.
+        name: The text before the equals sign.
+        value: The text after it, "package.module:attribute" for one.
         distribution: Who says so.
         duplicates: Other installed metadata of a distribution of that name with the same entry;
             left over from an incomplete upgrade, or hidden by an earlier folder of ``sys.path``.

@@ -66,7 +66,7 @@ def fixed(members: Mapping[str, Schema], optional: Mapping[str, Schema] | None =
 
     Args:
         members: The schemas of the members that are always there, by name.
-        optional: Those of the members that may be missing.
+        optional: The members that may be missing.
     """
     return {
         "type": "object",
@@ -106,7 +106,7 @@ def document(name: str, title: str, schema: Schema) -> dict[str, Any]:
 
     Args:
         name: Its name, for the ``$id``.
-        title: What it describes.
+        title: The subject that it describes.
         schema: The schema.
     """
     return {"$schema": DIALECT, "$id": f"urn:armnn:schema:{name}", "title": title, **schema}

@@ -44,7 +44,7 @@ class TensorInfo:
 
     Attributes:
         shape: One dimension per axis, rank 0 to 8; ``None`` where not even the rank is known.
-        data_type: What one element is. Its name, its number, or a type of NumPy's is accepted:
+        data_type: The type of an element. Its name, its number, or a type of NumPy's is accepted:
             "QAsymmU8", "float32", ``np.float32``; of the latter the plain type.
         scales: Empty (not quantized, or not known yet), one scale, or one per index of ``axis``.
             A single number is accepted.
@@ -153,7 +153,7 @@ class TensorInfo:
         """Return this info with another shape.
 
         Raises:
-            InvalidArgumentError: It is no shape, or does not have the axis of the quantization.
+            InvalidArgumentError: It is not a shape, or does not have the axis of the quantization.
         """
         if shape is self.shape:
             return self
@@ -246,7 +246,7 @@ def info_of(array: NDArray[Any]) -> TensorInfo:
     """Return the info of an array of plain, unquantized values.
 
     Raises:
-        InvalidArgumentError: It is no array, or no data type is stored like its elements.
+        InvalidArgumentError: It is not an array, or no data type is stored like its elements.
     """
     if not isinstance(array, (np.ndarray, np.generic)):
         raise refused("the array", array, "an array of NumPy's")

@@ -56,7 +56,7 @@ class ArmnnEnum(IntEnum):
 
         Args:
             value: The member, its name or its number.
-            what: What the message calls it.
+            what: Its name in the message.
 
         Raises:
             InvalidArgumentError: None is meant; the message lists the names.

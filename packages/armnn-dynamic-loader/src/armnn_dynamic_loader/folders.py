@@ -28,7 +28,7 @@ def search_path(options: CreationOptions) -> tuple[SearchedFolder, ...]:
     of the environment variable come first, then those of installed distributions.
 
     Args:
-        options: What the user asked for; nothing is returned if dynamic backends are off.
+        options: The options of the user; nothing is returned if dynamic backends are off.
     """
     if not options.enable_dynamic_backends:
         return ()

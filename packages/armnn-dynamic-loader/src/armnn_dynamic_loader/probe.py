@@ -39,7 +39,7 @@ class Outcome(Refusal):
     The stage is the step that went wrong, the reason says why the file must not be loaded.
 
     Attributes:
-        id: What GetBackendId answered; empty if it was not reached.
+        id: The id that GetBackendId returned; empty if it was not reached.
         api_version: The Backend API version that it needs; None if that was not reached.
         version: The backend's own version.
         is_timeout: Whether it took too long.

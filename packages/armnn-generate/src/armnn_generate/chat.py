@@ -34,7 +34,7 @@ class ChatTemplate:
     Args:
         template: Its text, "" for none.
         special_tokens: What it may use as ``bos_token`` and so on.
-        source: What it belongs to, for errors.
+        source: The file that it belongs to, for errors.
     """
 
     def __init__(self, template: str, special_tokens: Mapping[str, str], source: str) -> None:
@@ -54,9 +54,9 @@ class ChatTemplate:
         """Return the text of a prompt.
 
         Args:
-            messages: What was said, such as ``{"role": "user", "content": "Hello"}``.
+            messages: The messages of the chat, such as ``{"role": "user", "content": "Hello"}``.
             adds_generation_prompt: Whether the text ends where the model is to answer.
-            tools: What the model may call, as its template describes it.
+            tools: The functions that the model may call, as its template describes it.
             template: Another template in the place of the folder's.
 
         Raises:

@@ -26,9 +26,9 @@ class Parting:
 
     Attributes:
         index: Which token of the generated text it is, from 0.
-        token: What the reference chooses.
+        token: The token that the reference chooses.
         text: Its text.
-        other: What the backends choose.
+        other: The token that the backends choose.
         other_text: Its text.
         margin: By how much the reference prefers its token to the second one, in logits.
         other_margin: By how much the backends prefer theirs.
@@ -113,9 +113,9 @@ def compare_text(
 
     Args:
         folder: See :func:`armnn_generate.load`.
-        backends: What is compared.
+        backends: The backends to compare.
         prompt: See :meth:`armnn_generate.Generator.tokens_of`.
-        reference: What defines the text.
+        reference: The backends that define the text.
         max_tokens: How many tokens are compared, at most.
         file: See :func:`armnn_generate.load`.
         runtime: As there.

@@ -46,7 +46,7 @@ class LanguageModel:
 
     Attributes:
         network: The loaded network.
-        folder: What its folder says.
+        folder: The facts of its folder.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LanguageModel:
 
         Args:
             runtime: Loads it.
-            folder: What its folder says.
+            folder: The facts of its folder.
             options: Keywords of :meth:`armnn.Runtime.load_model`.
 
         Raises:
@@ -112,7 +112,7 @@ class LanguageModel:
         """Return inputs of a call, those that the model has, in their types.
 
         Args:
-            tokens: What it computes.
+            tokens: The tokens that it computes.
             others: Further inputs.
         """
         made = {self.folder.input_ids: tokens, _LOGITS_WANTED: np.array(tokens.shape[1]), **others}

@@ -67,7 +67,7 @@ class Generator:
     """A language model of a folder, ready to generate text; :func:`load` makes it.
 
     Attributes:
-        folder: What the folder says.
+        folder: The facts of the folder.
         model: The loaded network, with what its inputs and outputs mean.
         tokenizer: Text to tokens and back.
         template: Messages to text.

@@ -32,7 +32,7 @@ class Options:
             context of the model has.
         stop: Texts that end the generation. None of them is in what is generated.
         do_sample: Whether tokens are drawn; otherwise each is the most likely one.
-        temperature: What logits are divided by: less than 1 for likely tokens more often. 0 is the
+        temperature: The divisor of logits: less than 1 for likely tokens more often. 0 is the
             same as ``do_sample=False``.
         top_k: How many of the most likely tokens take part; 0 for all.
         top_p: The least probability that those that take part have together; 1 for all.
@@ -109,7 +109,7 @@ class Sampler:
 
         Args:
             logits: One for each word of the vocabulary.
-            tokens: Those of prompt and text so far.
+            tokens: The tokens of prompt and text so far.
 
         Raises:
             ExecutionError: A logit is NaN, or the largest one infinite.

@@ -28,7 +28,7 @@ class Tokenizer:
         file: Its ``tokenizer.json``.
 
     Raises:
-        ModelFileError: It is no such file.
+        ModelFileError: It is not a file of a tokenizer.
     """
 
     def __init__(self, file: Path) -> None:

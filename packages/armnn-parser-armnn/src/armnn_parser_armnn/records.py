@@ -41,7 +41,7 @@ class StoredLayer:
         kind: Its type; a number for one that is newer than the schema.
         name: Its name, "" if it has none.
         table: Its table.
-        inputs: What it reads, in slot order.
+        inputs: The values that it reads, in slot order.
         outputs: The tensor infos of its outputs, in slot order.
         binding: The binding id of an Input or Output layer, else 0.
     """

@@ -43,7 +43,7 @@ class Plan:
         version: The Arm NN that has to read it.
         kind: Its type on the wire.
         values: Its parameters, by the names of the format's fields.
-        inputs: What is connected with it.
+        inputs: The values that are connected with it.
         members: The constants that it keeps.
         scales: The quantization that an input's info gets in the file, by slot.
         extra_allowed: Its parameters that need no place in the format.

@@ -25,8 +25,8 @@ class Body:
     All uses share the tensors. It keeps nothing of the file's message, so that this can be freed.
 
     Attributes:
-        inputs: What it is given, in order.
-        outputs: What it makes, in order.
+        inputs: The values that it is given, in order.
+        outputs: The values that it makes, in order.
         nodes: Those that an output depends on, in the order of the file.
         arrays: The data of its initializers and of its constant nodes, by name.
         bodies: The graphs in attributes of its own nodes.

@@ -147,7 +147,7 @@ class _Scope(NamedTuple):
         """Add the layers of the body and return its outputs.
 
         Args:
-            network: What is added to.
+            network: The network that is added to.
             given: The inputs of the body.
             captured: See :meth:`captured`.
             part: Names the use of the body in the names of layers.

@@ -26,7 +26,7 @@ class FewBits(NamedTuple):
         packed: [N, bytes], the numbers of each column of a matrix [K, N] from the low bits on.
         scales: [N, blocks].
         zero_points: [N, bytes], packed likewise; None for 2^(bits - 1).
-        bits: Of a number.
+        bits: The bits of a number.
         block_size: How many share a scale.
         is_turned: Whether the value is [N, K].
     """

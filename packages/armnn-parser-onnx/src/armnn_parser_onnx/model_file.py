@@ -25,7 +25,7 @@ class ModelFile:
     """A model, and where the data beside it is.
 
     Attributes:
-        name: What error messages call the model.
+        name: The model's name in error messages.
         proto: The model.
         graph: Its graph.
         external_data: Reads the tensor data that is not in the file.
@@ -57,7 +57,7 @@ def read_model(
 
     Args:
         source: The file, or its content.
-        name: What error messages call content.
+        name: The content's name in error messages.
         folder: Where data beside content is; None if there can be none.
         mapped: Whether large data of tensors stays in the file, which is mapped.
 
@@ -93,7 +93,7 @@ def read_message(
 
     Args:
         source: The file, or its content.
-        name: What error messages call content.
+        name: The content's name in error messages.
         folder: Where data beside content is; None if there can be none.
         mapped: Whether large data of tensors stays in the file, which is mapped.
 

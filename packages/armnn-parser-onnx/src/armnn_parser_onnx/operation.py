@@ -156,7 +156,7 @@ class Operation(CheckedNode, ConvertedOperation):
 
     Attributes:
         graph: The values by name.
-        network: What the converter adds layers to.
+        network: The network that the converter adds layers to.
         opset: The version of ONNX's operators.
     """
 

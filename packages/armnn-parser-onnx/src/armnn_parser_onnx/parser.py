@@ -57,7 +57,7 @@ def parse(
         whole_caches: Whether caches that move with the window of their attention
             (``sliding_window_cache`` of GroupQueryAttention) get room for all tokens, so that they
             never move: results are the same, and a state is written in place.
-        folder: That of content; without it content has no data in other files.
+        folder: The folder of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
         folded: Whether quantized operators may become layers on stored values, if the shapes of

@@ -231,7 +231,7 @@ class SourceFile:
         Args:
             start: Where they begin.
             size: How many they are.
-            what: What error messages call them.
+            what: Their name in error messages.
 
         Raises:
             ParseError: The file is shorter by now.
@@ -295,7 +295,7 @@ class Span(NamedTuple):
         """Return the bytes as :meth:`read` does, aligned as arrays are.
 
         Args:
-            what: What error messages call them.
+            what: Their name in error messages.
             alignment: To how many bytes they need to be aligned, if that is known; 0 if not.
 
         Raises:
@@ -384,7 +384,7 @@ def check_span(status: os.stat_result, offset: int, size: int, what: str) -> Non
         status: The file's.
         offset: Where the data begins.
         size: Its bytes.
-        what: What error messages call the data.
+        what: The data's name in error messages.
 
     Raises:
         ParseError: It is not a regular file, or too short.
@@ -654,7 +654,7 @@ class Message:
 
         Args:
             span: Where it is.
-            model: What error messages call the model.
+            model: The model's name in error messages.
             depth: In how many messages it is.
         """
         made = cls.__new__(cls)

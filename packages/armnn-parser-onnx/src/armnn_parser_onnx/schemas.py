@@ -91,8 +91,8 @@ class Schema:
         name: The operator.
         domain: Whose operator it is.
         since: The opset that brought this version.
-        inputs: What it reads.
-        outputs: What it makes.
+        inputs: The values that it reads.
+        outputs: The values that it makes.
         counts: The least and the most inputs, the least and the most outputs.
         types: The types that each type parameter may be.
         attributes: Its attributes by name.

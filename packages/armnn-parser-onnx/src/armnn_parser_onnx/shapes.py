@@ -29,10 +29,10 @@ def reshape_to_groups(
 
     Args:
         operation: The node that the layer is for.
-        value: What is reshaped.
+        value: The value to reshape.
         groups: For each axis of the result the axes of ``value`` that it is the product of, in
             their order; an empty list makes an axis of one element.
-        part: What the layer is for, if it is not the node's last one.
+        part: The purpose of the layer, if it is not the node's last one.
     """
     shape = operation.shape_of(value)
     dims = [_product([shape[axis] for axis in group]) for group in groups]

@@ -32,7 +32,7 @@ def _parse_text(
 
     Args:
         source: The file, or its content; see :func:`armnn_parser_onnx.parser.parse`.
-        form: What onnx calls the format: "textproto", "json" or "onnxtxt".
+        form: The name of the format in onnx: "textproto", "json" or "onnxtxt".
         overridable: See :func:`armnn_parser_onnx.parser.parse`.
         folder: See :func:`armnn_parser_onnx.parser.parse`.
         survey: See :func:`armnn_parser_onnx.parser.parse`.

@@ -29,7 +29,7 @@ def read_numbers(data: bytes) -> dict[str, float]:
     Integers stay as they are, Booleans are 0 and 1.
 
     Raises:
-        ParseError: It is no map, or an offset leads out of it.
+        ParseError: It is not a map, or an offset leads out of it.
     """
     if len(data) < 3:
         raise _error("it has fewer than 3 bytes")

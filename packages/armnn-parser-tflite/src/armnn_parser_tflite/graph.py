@@ -29,7 +29,7 @@ class Variables:
 
     Args:
         model: The file; which variables a run assigns is looked up in it.
-        network: What gets the inputs and outputs.
+        network: The network that gets the inputs and outputs.
     """
 
     def __init__(self, model: ModelFile, network: Network) -> None:
@@ -125,9 +125,9 @@ class Graph(ValueTable[int]):
     """Values by tensor index; constants are read on first use.
 
     Attributes:
-        subgraph: What it is made from.
+        subgraph: The subgraph that it is made from.
         buffers: The data of constants.
-        variables: What outlives a run.
+        variables: The variables that outlive a run.
         inline: Adds the layers of another subgraph: from its number and the values of its inputs
             to the values of its outputs.
     """

@@ -46,7 +46,7 @@ def read_model(source: str | os.PathLike[str] | bytes, folder: Path | None = Non
     Raises:
         ModelFileNotFoundError: There is no such file.
         ModelFileError: The file cannot be read.
-        ParseError: It is no TensorFlow Lite file, or is of another version of the schema.
+        ParseError: It is not a TensorFlow Lite file, or is of another version of the schema.
     """
     name, data, folder = model_content(source, folder)
     if len(data) < _LEAST_BYTES or data[4:8] != _IDENTIFIER:

@@ -21,10 +21,10 @@ class Operation(ConvertedOperation):
     """An operator with its values.
 
     Attributes:
-        record: What the file says of it.
+        record: Its record in the file.
         type: The name of the builtin operator, or that of a custom one.
         graph: The values by tensor.
-        network: What the converter adds layers to.
+        network: The network that the converter adds layers to.
     """
 
     def __init__(self, record: OperatorRecord, graph: Graph, file: FlatFile) -> None:

@@ -43,7 +43,7 @@ def parse(
         subgraph: The number of the subgraph that is read; 0 is the main one and the default.
         signature: The signature whose subgraph is read instead; without it, names are those of the
             first signature of the subgraph.
-        folder: That of content; without it content has no data in other files.
+        folder: The folder of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
 

@@ -96,7 +96,7 @@ class OperatorRecord:
 
     Attributes:
         number: Its position.
-        code: What it computes.
+        code: The operator that it computes.
         inputs: The indices of its inputs, :data:`ABSENT` for one left out.
         outputs: The indices of its outputs.
         table: The rest of it.

@@ -67,8 +67,8 @@ class Ending:
         status: The exit status, or minus the signal; None if it did not end by itself.
         left: The names of processes that it left running; they were ended.
         sent: The signal that it sent its parent process; 0 without one.
-        output: What it wrote to stdout, if that was captured.
-        errors: What it wrote to stderr, if that was captured.
+        output: The bytes that it wrote to stdout, if that was captured.
+        errors: The bytes that it wrote to stderr, if that was captured.
     """
 
     cause: Cause

@@ -29,7 +29,7 @@ class Channel:
         """Use a socket.
 
         Args:
-            descriptor: Of the socket to the host.
+            descriptor: The descriptor of the socket to the host.
             nonce: The word before each reply.
         """
         self._descriptor = descriptor
@@ -75,7 +75,7 @@ def serve(function: str, request: Any, descriptor: int, nonce: str) -> None:
     Args:
         function: As "module:function".
         request: Its first argument.
-        descriptor: Of the socket to the host.
+        descriptor: The descriptor of the socket to the host.
         nonce: The word before each reply.
     """
     module, _, name = function.partition(":")

@@ -58,8 +58,8 @@ class Child:
         """Start it; it may outlive the thread that does so.
 
         Args:
-            command: What it does.
-            bounds: What it may use.
+            command: The command that it runs.
+            bounds: Its limits.
             stdin: A descriptor, or what it reads.
             stdout: A descriptor; None to capture it.
             stderr: A descriptor, which may be that of stdout; None to capture it.
@@ -258,9 +258,9 @@ def run(
     """Run a child process to its end.
 
     Args:
-        command: What it does.
-        bounds: What it may use; the time is required.
-        stdin: What it reads.
+        command: The command that it runs.
+        bounds: Its limits; the time is required.
+        stdin: The bytes that it reads.
         environment: Its variables; None for those of this process.
 
     Raises:

@@ -62,7 +62,7 @@ class JsonChild:
         Args:
             function: As "module:function".
             request: The first argument of the function; JSON can hold it.
-            bounds: What the process may use.
+            bounds: The limits of the process.
             path: As in :class:`~armnn_backend_api.processes.PythonCall`.
             output: The descriptor of a file that gets what it prints; None to capture it.
 

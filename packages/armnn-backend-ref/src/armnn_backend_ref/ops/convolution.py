@@ -261,7 +261,7 @@ def _convolve(
         bias: [O].
         window: The spatial sizes of the kernel, and how it moves.
         y: Like ``x``; what it holds is overwritten.
-        layout: That of ``x`` and ``y``.
+        layout: The layout of ``x`` and ``y``.
         taps_first: Which order the rows of a column have; that of the kernel needs no copy.
     """
     if y.size == 0:

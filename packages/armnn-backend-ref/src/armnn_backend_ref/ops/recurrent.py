@@ -408,7 +408,7 @@ def _projected(
     The result is [batch,O]; the bias is optional.
 
     Args:
-        parameters: Of the layer.
+        parameters: The parameters of the layer.
         output: [batch,U].
         clip: Where the projection is clipped; 0 for nowhere.
         store: What is left of a sum after each of its terms; None for all.

@@ -58,7 +58,7 @@ def load_delegate(library: str, options: Mapping[str, object] | None = None) -> 
 
     Args:
         library: The name of a library that would be ``libarmnnDelegate.so``; it is not opened.
-        options: Those of Arm NN's delegate, as texts.
+        options: The options of Arm NN's delegate, as texts.
 
     Raises:
         ValueError: It is another library, there is no such option, a value is wrong, or the option

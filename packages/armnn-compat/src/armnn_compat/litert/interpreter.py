@@ -38,7 +38,7 @@ class _Preparation:
 
     Args:
         owner: When it is gone, its profile is printed, and a runtime of its own closed.
-        delegate: What was asked for.
+        delegate: The delegate that was asked for.
         threads: How many threads a layer may use unless the delegate says so; 0 for all.
     """
 
@@ -186,7 +186,7 @@ class Interpreter:
     Args:
         model_path: The file.
         model_content: Or what is in it.
-        experimental_delegates: What ``load_delegate`` returned.
+        experimental_delegates: The delegates of ``load_delegate``.
         num_threads: The threads of a layer, for the backends that have such an option.
         experimental_op_resolver_type: Has no effect.
         experimental_preserve_all_tensors: Must be false.
@@ -270,7 +270,7 @@ class Interpreter:
             strict: Whether only dimensions may change that the model leaves open.
 
         Raises:
-            RuntimeError: It is no input, or it cannot have these dimensions.
+            RuntimeError: It is not an input, or it cannot have these dimensions.
         """
         if input_index not in self._takes:
             raise RuntimeError(
@@ -315,7 +315,7 @@ class Interpreter:
         """Copy an array into an input.
 
         Raises:
-            InvalidArgumentError: It is no input, or of another type or shape than the array.
+            InvalidArgumentError: It is not an input, or of another type or shape than the array.
         """
         tensor = self._input(tensor_index)
         if not self._is_allocated:

@@ -70,7 +70,7 @@ class Operator:
 
     Attributes:
         name: Its name, or its type and position if it has none.
-        type: What it computes.
+        type: The operator that it computes.
         index: Its position.
     """
 
@@ -87,7 +87,7 @@ class Description:
         inputs: Its inputs without those that have an initializer.
         overridable: The inputs that have one and may be given another value.
         outputs: Its outputs.
-        metadata: What the file says about itself.
+        metadata: The metadata of the file.
     """
 
     inputs: list[NodeArg]
@@ -199,7 +199,7 @@ def completed(outputs: Sequence[NodeArg], infos: Mapping[str, TensorInfo]) -> li
 
     Args:
         outputs: As the model declares them.
-        infos: What was inferred.
+        infos: The inferred descriptions.
     """
     return [_completed(each, infos[each.name]) for each in outputs]
 

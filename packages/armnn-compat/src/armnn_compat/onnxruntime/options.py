@@ -213,11 +213,11 @@ class SessionOptions(_Checked):
         intra_op_num_threads: The threads of a layer, for the backends that have such an option.
         enable_profiling: Whether ``end_profiling`` writes what the session's runs took.
         profile_file_prefix: How the name of that file begins.
-        config_entries: What ``add_session_config_entry`` was given. The entry
+        config_entries: The entries of ``add_session_config_entry``. The entry
             ``session.disable_cpu_ep_fallback`` keeps the backends to those that were named.
         free_dimensions: The sizes of dimensions that the model gives a name.
         free_denotations: The sizes of dimensions that the model gives a denotation.
-        providers: What ``add_provider`` was given.
+        providers: The providers of ``add_provider``.
     """
 
     enable_cpu_mem_arena: bool = True
@@ -310,7 +310,7 @@ class RunOptions(_Checked):
 
     Attributes:
         terminate: Whether the run shall end before its next layer.
-        config_entries: What ``add_run_config_entry`` was given.
+        config_entries: The entries of ``add_run_config_entry``.
     """
 
     log_severity_level: int = -1

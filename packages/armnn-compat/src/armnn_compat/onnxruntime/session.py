@@ -137,7 +137,7 @@ def write_profile(
     """Write a profile to a file, one event per line.
 
     Args:
-        events: What was recorded.
+        events: The recorded events.
         operators: The operators of the model, by the names of their layers.
         start_ns: When the session began, on the clock of the events.
         path: Where it goes.

@@ -159,7 +159,7 @@ class OrtValue:
         """Return a value that shares a contiguous array's memory.
 
         Raises:
-            RuntimeError: It is no array of numbers, or wanted elsewhere than on the processor.
+            RuntimeError: It is not an array of numbers, or wanted elsewhere than on the processor.
         """
         del device_id, vendor_id
         check_on_processor(device_type, "a value")

@@ -349,7 +349,7 @@ def CreateDescriptorForConcatenation(
     """Return the parameters that join tensors of these shapes.
 
     Args:
-        shapes: Those of the inputs.
+        shapes: The shapes of the inputs.
         concatenationDimension: The axis.
 
     Raises:

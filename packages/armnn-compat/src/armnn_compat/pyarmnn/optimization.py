@@ -235,7 +235,7 @@ def Optimize(
     """Prepare a network for its backends.
 
     Args:
-        network: Of a parser, or by hand.
+        network: A network of a parser, or made by hand.
         backendPreferences: The preferred one first; those that cannot be used are skipped.
         deviceSpec: What ``GetDeviceSpec`` of the runtime returned.
         options: The defaults if left out.

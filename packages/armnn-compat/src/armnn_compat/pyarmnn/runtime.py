@@ -86,7 +86,7 @@ def get_profiling_data(profiler: IProfiler) -> ProfilerData:
     """Return the times in a profile.
 
     Args:
-        profiler: What ``GetProfiler`` returned, after a run that it recorded.
+        profiler: The result of ``GetProfiler``, after a run that it recorded.
 
     Raises:
         ValueError: No run was recorded.
@@ -185,7 +185,7 @@ class IRuntime:
     """Loads networks and runs them.
 
     Args:
-        options: What it is made with.
+        options: The options that it is made with.
 
     Raises:
         RuntimeError: An option asks for something that armnn does not have.
@@ -231,7 +231,7 @@ class IRuntime:
         """Unload a network.
 
         Raises:
-            RuntimeError: There is none with that id.
+            RuntimeError: No network has that id.
         """
         found = self._found(networkId, "Failed to unload network.")
         del self._loaded[networkId]
@@ -273,7 +273,7 @@ class IRuntime:
         """Return the description of an input.
 
         Raises:
-            RuntimeError: There is none with that id.
+            RuntimeError: No network has that id.
         """
         found = self._found(networkId, "Failed to get the input.")
         return _info(found.network.inputs, found.built.inputs, layerId, "input")
@@ -282,7 +282,7 @@ class IRuntime:
         """Return the description of an output.
 
         Raises:
-            RuntimeError: There is none with that id.
+            RuntimeError: No network has that id.
         """
         found = self._found(networkId, "Failed to get the output.")
         return _info(found.network.outputs, found.built.outputs, layerId, "output")

@@ -26,7 +26,7 @@ class TensorShape:
         dimensions: A tuple with at least one dimension.
 
     Raises:
-        TypeError: It is no tuple, or has something else than numbers.
+        TypeError: It is not a tuple, or has something else than numbers.
         RuntimeError: It is empty.
     """
 
@@ -240,7 +240,7 @@ class PermutationVector:
         dimMappings: For each dimension of the input its place in the output.
 
     Raises:
-        TypeError: It is no tuple of numbers.
+        TypeError: It is not a tuple of numbers.
     """
 
     def __init__(self, dimMappings: tuple[int, ...]) -> None:
@@ -416,7 +416,7 @@ def make_input_tensors(
     """Return the inputs of a run; their descriptions become constant.
 
     Args:
-        inputs_binding_info: What ``GetNetworkInputBindingInfo`` returned.
+        inputs_binding_info: The result of ``GetNetworkInputBindingInfo``.
         input_data: An array for each, with as many elements.
 
     Raises:
@@ -440,7 +440,7 @@ def make_output_tensors(
     """Return memory for the outputs of a run.
 
     Args:
-        outputs_binding_info: What ``GetNetworkOutputBindingInfo`` returned.
+        outputs_binding_info: The result of ``GetNetworkOutputBindingInfo``.
     """
     return [(binding, Tensor(info)) for binding, info in outputs_binding_info]
 
@@ -451,7 +451,7 @@ def workload_tensors_to_ndarray(
     """Return the tensors' memory in their shapes, without a copy.
 
     Args:
-        workload_tensors: What :func:`make_input_tensors` or :func:`make_output_tensors` returned.
+        workload_tensors: The result of :func:`make_input_tensors` or :func:`make_output_tensors`.
     """
     return [
         tensor.get_memory_area().reshape(tuple(tensor.GetShape())) for _, tensor in workload_tensors

@@ -69,7 +69,7 @@ class LayerCase:
     Attributes:
         layer: The name of the layer type.
         data_type: The column of the support table that the case counts for.
-        name: What is special about it; unique for the layer and data type.
+        name: Its special feature; unique for the layer and data type.
         descriptor: The parameters.
         inputs: One per input slot, None where an optional one is absent.
         outputs: The info of each output; the shape is that of the expected values.
@@ -126,7 +126,7 @@ def case(
         descriptor: The parameters; its class says which layer it is.
         inputs: In the order of the slots, or by the names of the slots.
         expected: The real values of the output; a tuple for a layer with several.
-        outputs: What the outputs are, one for each.
+        outputs: The descriptions of the outputs, one for each.
         like: The input that an only output stores elements of, exactly; instead of the two others.
         tolerance: ``usual()`` for the first output's type if left out.
         edge: Whether the case is at an edge; it has the tag ``EDGE`` then.

@@ -303,8 +303,8 @@ def _sequence(
     """Make a case with other types of weights and biases.
 
     Args:
-        data_type: That of the data.
-        name: Of the case.
+        data_type: The type of the data.
+        name: The name of the case.
         d: Its parameters.
         kinds: The data types of weights and of biases; None for those of the data.
     """

@@ -291,8 +291,8 @@ def _claimed(
 
     Args:
         subject: The backend.
-        layers: Of these layer types.
-        data_type: Of this type.
+        layers: The layer types.
+        data_type: The data type.
         constants: Whether an input is a constant.
         computed: Whether results are rounded, rather than moved.
         every_case: Whether all cases of a layer follow, of whose kinds a first one is claimed.

@@ -51,7 +51,7 @@ class Outcome:
 
     Attributes:
         result: Passed, failed or not supported.
-        detail: What is wrong, or the reason of the refusal.
+        detail: The fault, or the reason of the refusal.
         is_damaged: Whether the backend wrote to memory that is not its own.
     """
 

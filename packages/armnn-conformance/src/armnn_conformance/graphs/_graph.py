@@ -41,7 +41,7 @@ class GraphValue:
         info: Shape, data type and quantization.
         real: The exact real values, float64.
         error: How far a correct backend may be from them.
-        stored: What an input or a constant stores; None if a layer computes it.
+        stored: The stored elements of an input or a constant; None if a layer computes it.
         constant: Whether it is known when the network is prepared.
     """
 
@@ -65,7 +65,7 @@ class GraphNode:
         layer: The layer type.
         descriptor: Its parameters.
         inputs: Its operands, None where one is absent.
-        outputs: What it computes.
+        outputs: The values that it computes.
         oracle: Computes the outputs' real values.
     """
 
@@ -83,7 +83,7 @@ class Graph:
     Attributes:
         name: Family, number and data type.
         nodes: The layers.
-        inputs: What a caller passes.
+        inputs: The values that a caller passes.
         outputs: What a caller gets, each with its expected value.
     """
 
@@ -253,7 +253,7 @@ class Draw:
 
     Attributes:
         random: The generator.
-        data_type: Of the operands.
+        data_type: The type of the operands.
     """
 
     def __init__(self, data_type: DataType, seed: Sequence[int]) -> None:

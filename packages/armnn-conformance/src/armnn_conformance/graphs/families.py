@@ -126,7 +126,7 @@ class Builder:
     """Grows one graph.
 
     Attributes:
-        graph: What was added until now.
+        graph: The graph so far.
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class Builder:
         """Start with an empty graph.
 
         Args:
-            graph: What is grown.
-            claims: What the backend claims.
+            graph: The graph to grow.
+            claims: The layers that the backend claims.
             draw: The source of operands.
             shapes: The shapes of inputs.
             any_batch: Whether the layers must take inputs of another batch.

@@ -370,9 +370,9 @@ class GraphOfC:
     Attributes:
         graph: The graph with its expected values.
         native: It in memory of the usual host.
-        feeds: What execute receives, in its order.
-        outputs: What execute writes, in its order.
-        constants: Those of its last program.
+        feeds: The tensors that execute reads, in its order.
+        outputs: The tensors that execute writes, in its order.
+        constants: The constants of its last program.
     """
 
     def __init__(self, graph: Graph, library: NativeLibrary) -> None:

@@ -25,7 +25,7 @@ class Changes:
 
     Attributes:
         numbers: The plain numbers.
-        infos: Of values.
+        infos: The descriptions of values.
         descriptors: The parameters of layers.
         constants: The data of constant values.
     """

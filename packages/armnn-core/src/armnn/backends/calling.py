@@ -68,7 +68,7 @@ def blamed(function: _Function, backend_id: str, doing: str) -> _Function:
     Args:
         function: Calls the backend.
         backend_id: The backend.
-        doing: What it does, such as the name of a layer.
+        doing: Its task, such as the name of a layer.
     """
     if not Frames.are_named:
         return function
@@ -103,8 +103,8 @@ def call(backend_id: str, owner: object, method: str, *arguments: Any, about: Ab
         backend_id: The backend.
         owner: The backend itself, or an object that it made.
         method: The name of the method or property.
-        arguments: Of the method.
-        about: What the call is about, for messages.
+        arguments: The arguments of the method.
+        about: The subject of the call, for messages.
 
     Raises:
         BackendError: It returned something of another type than the contract says
@@ -139,10 +139,10 @@ def blame(error: Exception, backend_id: str, method: str, about: About = None) -
     """Add a note to an error of a backend, which keeps its type: what raised it.
 
     Args:
-        error: What the backend raised.
+        error: The error that the backend raised.
         backend_id: The backend.
         method: The method.
-        about: What the call was about.
+        about: The subject of the call.
     """
     note = f"{_RAISED_BY}{method}{_of(about)} of backend {backend_id!r}"
     if note not in _notes(error):  # a backend may raise one object again and again

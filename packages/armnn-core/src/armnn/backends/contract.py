@@ -863,7 +863,7 @@ class CachingBackend(Backend):
         Args:
             program: The program.
             inputs: What the workload is bound to, as a layer with that program would be.
-            outputs: What it makes.
+            outputs: The values that it makes.
 
         Raises:
             BackendError: It is no program of this backend.

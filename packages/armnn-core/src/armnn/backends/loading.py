@@ -78,7 +78,7 @@ class BackendEntry:
         api_version: The Backend API version that it needs, once that is known.
         stage: Of a file that was turned down: at which check.
         reason: Why it cannot be used, as the rest of a sentence that begins with its name.
-        remedy: What to do about that.
+        remedy: The advice.
         shadowed_by: The origin of the backend that came first.
         import_seconds: How long importing or opening it took, once it is loaded.
         isolation: Why a worker process loads it and this one does not, as the rest of a sentence;

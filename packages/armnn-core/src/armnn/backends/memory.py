@@ -579,7 +579,7 @@ def handle_at(
     Args:
         arena: The arena, from :func:`allocated`.
         offset: Where the tensor begins in it.
-        info: What the tensor is.
+        info: The tensor's description.
         shape: The info's.
         dtype: NumPy's type of its elements.
         source: The kind of memory.

@@ -70,7 +70,7 @@ class SourceRecord:
         noted_id: The id that the file says it has, known without running any of it.
         stage: At which check it was turned down; empty if it was not.
         reason: Why it was turned down, as the rest of a sentence that begins with its name.
-        remedy: What to do about that.
+        remedy: The advice.
         isolation: Why a worker process loads it and this one does not, as the rest of a sentence;
             empty if this process may.
         examined: The files that are mapped when it is loaded, with the state in which each was

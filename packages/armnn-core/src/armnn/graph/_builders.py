@@ -221,7 +221,7 @@ class LayerBuilders:
             a: Upper bound, slope or factor, as above.
             b: Lower bound, offset or inner factor, as above.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -257,7 +257,7 @@ class LayerBuilders:
             input: The x.
             alpha: The slope below zero; broadcasts.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -304,7 +304,7 @@ class LayerBuilders:
                 sees the keys up to i + L - S: those before the queries come from a cache.
             softcap: The scores become softcap * tanh(score / softcap) before the mask; 0 for not.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -363,7 +363,7 @@ class LayerBuilders:
                 for all.
             softcap: The scores become softcap * tanh(score / softcap) before the mask; 0 for not.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -405,7 +405,7 @@ class LayerBuilders:
             sin: Of the same shape: the sines.
             interleaved: Whether a pair stands side by side, else P numbers apart.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -458,7 +458,7 @@ class LayerBuilders:
             dilation_y: Rows from one element of a window to the next.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -520,7 +520,7 @@ class LayerBuilders:
             dilation_y: Rows from one element of a window to the next.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -585,7 +585,7 @@ class LayerBuilders:
             output_shape_enabled: Whether ``output_shape`` says the shape of the output.
             output_shape: The shape of the output, in the same layout.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -654,7 +654,7 @@ class LayerBuilders:
             dilation_z: Planes from one element of a window to the next.
             data_layout: NDHWC or NCDHW.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -723,7 +723,7 @@ class LayerBuilders:
             dilation_y: Rows from one element of a window to the next.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -789,7 +789,7 @@ class LayerBuilders:
             scale_w: The divisor of the encoded width.
             scale_h: The divisor of the encoded height.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             detection_boxes: [1,D,4]: y and x of two corners. detection_classes: [1,D].
@@ -851,7 +851,7 @@ class LayerBuilders:
             score_threshold: Only boxes with a score above this are kept; -inf for all.
             center_point_box: Whether a box is given as x and y of its center, width and height.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -890,7 +890,7 @@ class LayerBuilders:
         Args:
             input: Of any type.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -918,7 +918,7 @@ class LayerBuilders:
         Args:
             input: Of any type.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -948,7 +948,7 @@ class LayerBuilders:
             input: The wanted shape, [rank], integers.
             value: The value of each element; an integer stays exact.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -984,7 +984,7 @@ class LayerBuilders:
             limit: The number that is not reached, a scalar.
             delta: The step, a scalar; negative to count down.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1014,7 +1014,7 @@ class LayerBuilders:
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1044,7 +1044,7 @@ class LayerBuilders:
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1074,7 +1074,7 @@ class LayerBuilders:
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1104,7 +1104,7 @@ class LayerBuilders:
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1134,7 +1134,7 @@ class LayerBuilders:
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1164,7 +1164,7 @@ class LayerBuilders:
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1199,7 +1199,7 @@ class LayerBuilders:
                 FloorDiv the quotient rounded down. The bitwise ones and the shifts take integers; a
                 shift by the width or more leaves nothing but the sign.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1232,7 +1232,7 @@ class LayerBuilders:
             operation: The function. Round takes halves to the even neighbor, angles are in radians,
                 BitwiseNot takes integers.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1266,7 +1266,7 @@ class LayerBuilders:
             other: The second operand.
             operation: The relation.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1300,7 +1300,7 @@ class LayerBuilders:
             other: The second operand.
             operation: The function.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1330,7 +1330,7 @@ class LayerBuilders:
         Args:
             input: The operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1365,7 +1365,7 @@ class LayerBuilders:
             num_output_slots: How many outputs there are, 1 or 2.
             fused_kernel_type: Which layers are fused.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output
@@ -1401,7 +1401,7 @@ class LayerBuilders:
             x: What is taken where the condition holds.
             y: What is taken elsewhere.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1429,7 +1429,7 @@ class LayerBuilders:
         Args:
             input: Floating point numbers.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1461,7 +1461,7 @@ class LayerBuilders:
             detect_positive: Whether positive infinity counts.
             detect_negative: Whether negative infinity counts.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1498,7 +1498,7 @@ class LayerBuilders:
             indices: Integers of any rank; counted from the end if negative.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1530,7 +1530,7 @@ class LayerBuilders:
             input: Of any rank but 0.
             indices: [..., K], integers: each row fixes the first K axes of the input.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1573,7 +1573,7 @@ class LayerBuilders:
             axis: Only used if ``axis_enabled``.
             axis_enabled: Whether ``axis`` is used; no backend of Arm NN knows how.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1616,7 +1616,7 @@ class LayerBuilders:
             axis: The axis of the rows, not that of the batch; counted from the end if negative.
             circular: Whether positions are taken modulo the size of the axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1655,7 +1655,7 @@ class LayerBuilders:
             begin: Its first position along each axis.
             size: How many positions it has along each axis; -1 for all that follow.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1716,7 +1716,7 @@ class LayerBuilders:
             new_axis_mask: Where a new axis of one element is made.
             data_layout: Without effect, kept from Arm NN.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1756,7 +1756,7 @@ class LayerBuilders:
         Args:
             input: Of any rank.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1788,7 +1788,7 @@ class LayerBuilders:
             inputs: Alike in all axes but ``axis``.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1820,7 +1820,7 @@ class LayerBuilders:
             inputs: All of one shape.
             axis: Where the new axis is in the output; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1856,7 +1856,7 @@ class LayerBuilders:
             axis: The axis; counted from the end if negative.
             sizes: The size of each part along the axis.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: One for each of ``sizes``.
@@ -1892,7 +1892,7 @@ class LayerBuilders:
             bias: [out], added to the product.
             transpose_weight_matrix: Whether the weights are [out, in].
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1938,7 +1938,7 @@ class LayerBuilders:
             data_layout_x: Where the matrices on the left are.
             data_layout_y: Where the matrices on the right are.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -1980,7 +1980,7 @@ class LayerBuilders:
             inputs: One tensor for each term of the equation.
             equation: The labels of the axes of each input and of the output.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2018,7 +2018,7 @@ class LayerBuilders:
             input_zero_point: What is taken off the left ones: one number, [M] or [...,M,1].
             other_zero_point: What is taken off the right ones: one number, [N] or [...,1,N].
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2064,7 +2064,7 @@ class LayerBuilders:
             accuracy_level: 4 if the numbers of the input may be rounded to 8 bits in blocks; with
                 any other, results are within 1e-4 of the largest one of those in float32.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2096,7 +2096,7 @@ class LayerBuilders:
         Args:
             input: Square matrices, [...,M,M].
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2136,7 +2136,7 @@ class LayerBuilders:
             eps: Keeps the divisor from zero.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2177,7 +2177,7 @@ class LayerBuilders:
             eps: Keeps the divisor from zero.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2214,7 +2214,7 @@ class LayerBuilders:
             eps: The least sum of squares.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2269,7 +2269,7 @@ class LayerBuilders:
             k: What is added to the sum.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2309,7 +2309,7 @@ class LayerBuilders:
             beta: The factor in the exponent.
             axis: The axis of the sum; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2344,7 +2344,7 @@ class LayerBuilders:
             beta: The factor in the exponent.
             axis: The axis of the sum; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2386,7 +2386,7 @@ class LayerBuilders:
             axis: The first of the axes; counted from the end if negative.
             eps: Keeps the divisor from zero.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2426,7 +2426,7 @@ class LayerBuilders:
             axis: The first of the axes; counted from the end if negative.
             eps: Keeps the divisor from zero.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2470,7 +2470,7 @@ class LayerBuilders:
             eps: Keeps the divisor from zero.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2502,7 +2502,7 @@ class LayerBuilders:
         Args:
             input: What to look at.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2530,7 +2530,7 @@ class LayerBuilders:
         Args:
             input: What to copy.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2558,7 +2558,7 @@ class LayerBuilders:
         Args:
             input: What to import.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2588,7 +2588,7 @@ class LayerBuilders:
             input: What one branch makes.
             other: What the other branch makes, of the same shape.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2618,7 +2618,7 @@ class LayerBuilders:
             input: What is passed on.
             condition: One Boolean.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output_false: Has the input if the condition does not hold. output_true: Has the input
@@ -2690,7 +2690,7 @@ class LayerBuilders:
             inputs: The inputs of the sub-graph.
             num_output_slots: How many outputs there are.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: The maker says each of them.
@@ -2721,7 +2721,7 @@ class LayerBuilders:
             inputs: The inputs of the operator.
             num_outputs: How many outputs there are.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: The maker says each of them.
@@ -2786,7 +2786,7 @@ class LayerBuilders:
             dilation_x: Columns from one element of a window to the next.
             dilation_y: Rows from one element of a window to the next.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2869,7 +2869,7 @@ class LayerBuilders:
             dilation_y: Rows from one element of a window to the next.
             dilation_z: Planes from one element of a window to the next.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2919,7 +2919,7 @@ class LayerBuilders:
         Args:
             input: Real values, or quantized ones that get another scale.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2947,7 +2947,7 @@ class LayerBuilders:
         Args:
             input: Quantized values.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -2988,7 +2988,7 @@ class LayerBuilders:
             block_size: How many numbers of a row share a scale; the last block may have fewer.
             size: How many numbers a row has.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3025,7 +3025,7 @@ class LayerBuilders:
             saturate: Whether a number that an eight-bit floating point type cannot hold becomes the
                 largest that it can, else infinity or NaN (ONNX: Cast).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3057,7 +3057,7 @@ class LayerBuilders:
         Args:
             input: Of any type.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3085,7 +3085,7 @@ class LayerBuilders:
         Args:
             input: Float16.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3113,7 +3113,7 @@ class LayerBuilders:
         Args:
             input: Float32.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3147,7 +3147,7 @@ class LayerBuilders:
             min: The lowest level.
             max: The highest level.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3181,7 +3181,7 @@ class LayerBuilders:
         Args:
             input: Floating point numbers.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: The steps. scale: A scalar: what a step is worth. zero_point: A scalar: the step
@@ -3284,7 +3284,7 @@ class LayerBuilders:
             hidden_state_zero_point: As above.
             hidden_state_scale: As above.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             scratch_buffer: [N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open. A
@@ -3432,7 +3432,7 @@ class LayerBuilders:
             hidden_state_zero_point: As above.
             hidden_state_scale: As above.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output_state_out: [N,O]. cell_state_out: [N,U]. output: [N,T,O], or [T,N,O] if
@@ -3575,7 +3575,7 @@ class LayerBuilders:
             hidden_state_zero_point: Of the output before its projection.
             hidden_state_scale: Of the output before its projection.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output_state_out: [N,O]. cell_state_out: [N,U]. output: [N,O], the same as
@@ -3671,7 +3671,7 @@ class LayerBuilders:
             cell_bias: [U].
             output_gate_bias: [U].
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             cell_state_out: [N,U]. output: [N,U].
@@ -3723,7 +3723,7 @@ class LayerBuilders:
             select_last_index: Whether the last one of equals is taken rather than the first, as in
                 ONNX; Arm NN has the first only. Since Backend API 1.1.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3763,7 +3763,7 @@ class LayerBuilders:
             axis: The axes, counted from the end if negative; all if empty.
             keep_dims: Whether the axes stay, with one element.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3804,7 +3804,7 @@ class LayerBuilders:
             axis: The axes, counted from the end if negative; all if empty.
             reduce_operation: How the elements are summed up.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3846,7 +3846,7 @@ class LayerBuilders:
             exclusive: Whether the element itself does not count; the first sum is 0.
             reverse: Whether the elements after it count instead.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3888,7 +3888,7 @@ class LayerBuilders:
             exclusive: Whether the element itself does not count; the first product is 1.
             reverse: Whether the elements after it count instead.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3927,7 +3927,7 @@ class LayerBuilders:
             target_shape: The new shape; one dimension may be -1: what is left.
             zero_copies: Whether 0 in ``target_shape`` means the input's dimension (ONNX).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3960,7 +3960,7 @@ class LayerBuilders:
             input: Of any rank.
             dim_mappings: Axis i of the input becomes axis dim_mappings[i] of the output.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -3992,7 +3992,7 @@ class LayerBuilders:
             input: Of any rank.
             dim_mappings: Axis i of the output is axis dim_mappings[i] of the input.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4028,7 +4028,7 @@ class LayerBuilders:
             block_size: Height and width of a block.
             data_layout: NHWC or NCHW.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4066,7 +4066,7 @@ class LayerBuilders:
             column_row_depth: Whether the input's channel c * block_size^2 + y * block_size + x goes
                 to row y, column x of the block of channel c instead (ONNX: mode CRD).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4104,7 +4104,7 @@ class LayerBuilders:
             pad_list: Zeros (before, after) each spatial axis.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4144,7 +4144,7 @@ class LayerBuilders:
             crops: What is cut off (before, after) each spatial axis.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4180,7 +4180,7 @@ class LayerBuilders:
             num_groups: The number of groups, at least 1.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4217,7 +4217,7 @@ class LayerBuilders:
             broadcast_to_shape: The target. Where it has 1 or no axis, the input's dimension stays
                 (ONNX: Expand).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4252,7 +4252,7 @@ class LayerBuilders:
                 input].
             multiples: How often, one number per axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4295,7 +4295,7 @@ class LayerBuilders:
                 exact.
             padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4329,7 +4329,7 @@ class LayerBuilders:
             input: Of any rank.
             axis: The axes to turn, counted from the end if negative; integers.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4392,7 +4392,7 @@ class LayerBuilders:
             scale_width: Columns out / in (ONNX: scales); 0 for the quotient of the sizes.
             scale_height: Rows out / in; 0 for the quotient of the sizes.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4444,7 +4444,7 @@ class LayerBuilders:
             align_corners: Whether -1 and 1 are the first and the last sample, else the outer
                 borders of their pixels.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4497,7 +4497,7 @@ class LayerBuilders:
                 has at least one pixel.
             pool_type: Average or Max.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4544,7 +4544,7 @@ class LayerBuilders:
             largest: Whether the largest ones are taken, else the smallest.
             sorted: Whether they stand in order, else in any.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             values: The elements. indices: Where they stand along the axis.
@@ -4590,7 +4590,7 @@ class LayerBuilders:
             wrap_negative: Whether negative indices count from the end (ONNX), else they are outside
                 (TensorFlow Lite).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4630,7 +4630,7 @@ class LayerBuilders:
             upper: Whether the upper triangle stays, else the lower one.
             k: The diagonal that bounds it, which stays: 0 the main one, 1 the one above it.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4668,7 +4668,7 @@ class LayerBuilders:
             indices: Integers, of the same rank; counted from the end if negative.
             axis: The axis that the indices speak of; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4709,7 +4709,7 @@ class LayerBuilders:
             axis: The axis that the indices speak of; counted from the end if negative.
             function: How an update and what is there become one.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4746,7 +4746,7 @@ class LayerBuilders:
             condition: [n], Boolean: the slices kept; those beyond its end are dropped.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
@@ -4782,7 +4782,7 @@ class LayerBuilders:
             axis: The axis; counted from the end if negative.
             sorted: Whether the values are in rising order, else in that of their first occurrence.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             values: Each different slice once. indices: Where each stands first along the axis.
@@ -4838,7 +4838,7 @@ class LayerBuilders:
             clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
             time_major: Whether the steps are the first axis, before the batch.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: [T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where
@@ -4904,7 +4904,7 @@ class LayerBuilders:
             time_major: Whether the steps are the first axis, before the batch.
             linear_before_reset: Whether n is g(x*Wh + r.(h*Rh + Ch) + Bh) instead.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: [T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where
@@ -4977,7 +4977,7 @@ class LayerBuilders:
             time_major: Whether the steps are the first axis, before the batch.
             input_forget: Whether r is 1-i.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: [T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where
@@ -5071,7 +5071,7 @@ class LayerBuilders:
             time_major: Whether the steps are the first axis, before the batch.
             input_forget: Whether r is 1-i.
             name: Unique in the network; made from the type if left out.
-            outputs: The same for each output: a TensorInfo, a DataType, or None.
+            outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
             output: [T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where
@@ -5129,7 +5129,7 @@ class LayerBuilders:
             batch_axis: The axis of the batch; counted from the end if negative.
             time_axis: The axis of the steps; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+            output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:

@@ -31,7 +31,7 @@ def operands(values: object, name: str) -> Sequence[Operand]:
     They must be a list: an array is one operand.
 
     Raises:
-        InvalidArgumentError: They are no list.
+        InvalidArgumentError: They are not a list.
     """
     return _listed(values, f"the input {name!r}")
 
@@ -40,7 +40,7 @@ def checked_operands(values: object, spec: LayerSpec, name: str) -> Sequence[Ope
     """Return the operands of a new layer, one per slot.
 
     Raises:
-        InvalidArgumentError: They are no list, or one is neither a value nor an array.
+        InvalidArgumentError: They are not a list, or one is neither a value nor an array.
         ShapeError: There are too many, or a required one is missing.
     """
     listed: Sequence[Any] = (
@@ -95,7 +95,7 @@ def checked_inputs(layer: Layer, values: Sequence[Value | None]) -> list[Value |
     """Return the values that a layer is to read.
 
     Raises:
-        InvalidArgumentError: They are no list, or one is something else.
+        InvalidArgumentError: They are not a list, or one is something else.
     """
     if not isinstance(values, (list, tuple)):
         values = items(values, f"the inputs of layer {layer.name!r}")
@@ -127,7 +127,7 @@ def checked_member(layer: object, layers: Iterable[Layer], network: str) -> Laye
     """Return a layer that must be one of a network.
 
     Raises:
-        InvalidArgumentError: It is no layer.
+        InvalidArgumentError: It is not a layer.
         GraphError: It is one of another network, or was removed.
     """
     if isinstance(layer, Layer) and layer in layers:

@@ -24,7 +24,7 @@ def to_dot(network: Network, parts: Mapping[str, str] | None = None) -> str:
     An edge shows what flows along it.
 
     Args:
-        network: What is drawn.
+        network: The network to draw.
         parts: The part that a layer was compiled into, by the layer's name; each part is a box
             around its layers.
     """

@@ -26,7 +26,7 @@ def note_initial_value(metadata: MutableMapping[str, str], name: str, data: NDAr
     than 65536 elements that differ: what a run begins with is the caller's to say then.
 
     Args:
-        metadata: That of the network, which has the text as "initial <name>".
+        metadata: The metadata of the network, which has the text as "initial <name>".
         name: The variable.
         data: The value, as it is stored.
     """
@@ -43,9 +43,9 @@ def initial_value(
     """Return the value with which a state begins: what the metadata says, or zeros.
 
     Args:
-        metadata: That of the network.
+        metadata: The metadata of the network.
         name: The state.
-        info: What it is.
+        info: Its description.
         shape: Its shape.
 
     Returns:

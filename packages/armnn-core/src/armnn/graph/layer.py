@@ -73,7 +73,7 @@ class Layer:
         inputs: One value per input slot, None for an optional input that is absent. Trailing
             absent inputs are left out.
         outputs: The values that it makes.
-        requested: What the maker of the layer asked of each output.
+        requested: The wish of the layer's maker for each output.
         backend: The id of the backend that runs it, once one was assigned.
         backend_hint: The id of the backend that its maker would like.
         data: The data of a Constant layer.

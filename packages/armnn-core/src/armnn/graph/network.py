@@ -49,7 +49,7 @@ class Network(LayerBuilders):
     Attributes:
         name: For people.
         file: The path of the model's file, for errors; "" without one.
-        metadata: What the model's file says about itself.
+        metadata: The metadata of the model's file.
         aliases: Second names of inputs and outputs; a parser sets them.
         declared_shapes: What it says of outputs' shapes, by name, where nothing else is known.
         quantized_arithmetic: How quantized layers round; a parser sets it.

@@ -19,8 +19,8 @@ class Operator:
     """One operator of a model's file.
 
     Attributes:
-        type: What the format calls it, "Conv" for one.
-        name: What the file calls this one; unique in the file.
+        type: Its type in the format, "Conv" for one.
+        name: Its name in the file, which is unique there.
     """
 
     type: str
@@ -63,7 +63,7 @@ class DeferredOperator(ABC):
     network, its first part is run before.
 
     Attributes:
-        operator: What the model's format calls it.
+        operator: Its name in the model's format.
         awaits: The positions of the inputs whose data it must know.
         registration: What the program registered for it; None for an operator of the format.
     """
@@ -79,7 +79,7 @@ class DeferredOperator(ABC):
         It is called once for every set of shapes and values, by several threads at once.
 
         Args:
-            network: What is added to.
+            network: The network that is added to.
             inputs: The values that stand there for the inputs of the StandIn layer.
 
         Returns:

@@ -280,7 +280,7 @@ class OperatorCall:
         """Return types and shapes of the outputs.
 
         Args:
-            infos: Of the inputs, of known shapes.
+            infos: The descriptions of the inputs, whose shapes are known.
             constants: The data of the inputs that are constant.
             count: How many outputs the node has.
 

@@ -150,7 +150,7 @@ def twin_of(
 
     Args:
         layer: The layer, which stays where it is.
-        form: What it is in the order.
+        form: Its form in the order.
         order: The order.
         scratch: Gets the form, and inputs of its own for it.
         constants: Gets the transposed constants, by their values.

@@ -61,7 +61,7 @@ class OptimizedNetwork:
     for each set of input shapes when it is met.
 
     Attributes:
-        facts: What is known of it for all input shapes.
+        facts: The facts of it for all input shapes.
         participants: The backends that take part.
         options: The caller's decisions.
         store: Where its plans are stored, if anywhere.
@@ -89,7 +89,7 @@ class OptimizedNetwork:
             network: The network.
             participants: The backends that take part.
             options: The caller's decisions.
-            constants: Those of the network that this one is a later segment of.
+            constants: The constants of the network that this one is a later segment of.
             may_change: Whether no other object has the network: it is rewritten in place then, so
                 that weights that a pass replaces go at once.
             again: Makes the network again, in layers on floats where it has quantized ones for
@@ -125,7 +125,7 @@ class OptimizedNetwork:
         """Return a network whose plans are stored.
 
         Args:
-            facts: What is known of it.
+            facts: The facts of it.
             participants: The backends that take part.
             options: The caller's decisions.
             store: Where the plans are.

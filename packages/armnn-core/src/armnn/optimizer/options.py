@@ -66,7 +66,7 @@ def _about(convert: Callable[..., Any], arm_nn: str, purpose: str) -> dict[str, 
     Args:
         convert: Takes a value and what a message calls it; returns the checked value.
         arm_nn: Arm NN's name of it, "" if Arm NN lacks it.
-        purpose: What it does, for the command line and the table in the documentation.
+        purpose: Its effect, for the command line and the table in the documentation.
     """
     return {"convert": convert, "arm_nn": arm_nn, "purpose": purpose}
 

@@ -257,7 +257,7 @@ def prepare_specialization(
         values: The data of the inputs that decide about shapes.
         participants: Who takes part.
         options: The caller's decisions.
-        constants: Those of the other specializations.
+        constants: The constants of the other specializations.
         label: Names the specialization in the report; "" if there is only one.
         may_change: Whether there is only this specialization and no other user of the network: its
             layers are freed, and constants while they are compiled.
@@ -343,7 +343,7 @@ def layers_before_backends(
 
     Args:
         network: Is not changed unless it may.
-        shapes: Of its inputs.
+        shapes: The shapes of its inputs.
         participants: Who takes part.
         options: How it is prepared.
         values: The known data of inputs that decide about shapes.
@@ -374,7 +374,7 @@ def assigned_layers(
 
     Args:
         network: From :func:`prepare_network`; it is not changed.
-        shapes: Of its inputs.
+        shapes: The shapes of its inputs.
         participants: Who takes part.
         options: How it is prepared.
         values: The known data of inputs that decide about shapes.

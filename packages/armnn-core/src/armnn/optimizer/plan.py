@@ -85,7 +85,7 @@ class NetworkFacts:
 
     Attributes:
         name: Its name.
-        metadata: What the model's file says about itself.
+        metadata: The metadata of the model's file.
         inputs: The inputs by name; dimensions may be unknown.
         outputs: The outputs by name.
         value_inputs: The inputs whose values decide about shapes, with the elements they may have.
@@ -149,8 +149,8 @@ class PlannedLayer:
         name: Its name.
         type: Its title; see :class:`armnn.graph.Layer`.
         backend: The id of the backend that runs it; "" for the runtime itself.
-        inputs: What it reads; None for an input that is left out.
-        outputs: What it writes.
+        inputs: The tensors that it reads; None for an input that is left out.
+        outputs: The tensors that it writes.
         compiled: The program that stands in its place, or the Observation of a Debug layer.
         layer: The layer of the network, where the plan was made from one.
     """
@@ -172,7 +172,7 @@ class Plan:
         name: The network's name.
         inputs: The inputs of the network by name.
         outputs: Its outputs by name; None for one that nothing makes.
-        layers: What is run, in this order.
+        layers: The layers to run, in this order.
         make_report: Returns which layer runs where, and why.
         make_network: Makes the graph; is called once, if ever.
         rest: What must wait for the outputs of this segment; None if nothing must.

@@ -60,8 +60,8 @@ class Preparation:
     """The preparation of one :class:`armnn.optimizer.OptimizedNetwork`.
 
     Attributes:
-        facts: What is known of the network for all input shapes.
-        constants: Those that its plans share, and those of later segments.
+        facts: The facts of the network for all input shapes.
+        constants: The constants that its plans share, and those of later segments.
     """
 
     def __init__(

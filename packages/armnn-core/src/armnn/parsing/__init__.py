@@ -88,7 +88,7 @@ def parse(
     Args:
         source: The path of a file, or its content: bytes, a file that is open for reading them, or
             a message such as an ``onnx.ModelProto``.
-        format: What to take the source for: the suffix of such files, as "onnx", which needs
+        format: The format of the source: the suffix of such files, as "onnx", which needs
             ``armnn-parser-onnx``. Left out, the suffix of the file says it; where there is none,
             or no parser of that suffix, the content does.
         suffix: The earlier name of ``format``.
@@ -228,7 +228,7 @@ def with_format(options: dict[str, str | int | bool], given: object) -> dict[str
     """Return the options of a parser with that of the format, if one is given.
 
     Raises:
-        InvalidArgumentError: It is no text, or the options say another one.
+        InvalidArgumentError: It is not a text, or the options say another one.
     """
     if given is None:
         return options
@@ -261,7 +261,7 @@ def checked_path(path: object) -> str:
     """Return the path of a model file, as a text.
 
     Raises:
-        InvalidArgumentError: It is no path.
+        InvalidArgumentError: It is not a path.
         ModelFileNotFoundError: There is no such file.
         ModelFileError: It is a folder.
     """
@@ -279,7 +279,7 @@ def checked_options(options: object) -> dict[str, str | int | bool]:
     """Return the options of a parser.
 
     Raises:
-        InvalidArgumentError: They are no mapping from names to texts or numbers.
+        InvalidArgumentError: They are not a mapping from names to texts or numbers.
     """
     expected = "a mapping from names to values, such as {'signature': 'serve'}"
     given = mapping({} if options is None else options, "the parser_options", expected)
@@ -299,8 +299,8 @@ def _parser(
 
     Args:
         source: The file, or its content.
-        subject: What errors call it.
-        options: Those of the caller.
+        subject: Its name in errors.
+        options: The options of the caller.
         for_core: Arguments for a parser that has these parameters.
     """
     given = checked_options(options)

@@ -49,7 +49,7 @@ class Content:
     Attributes:
         what: Its name for messages, with an article.
         suffix: The suffix of the parser that reads it; "" if none does.
-        advice: What to do with what no parser reads.
+        advice: The advice for a file that no parser reads.
     """
 
     what: str

@@ -357,7 +357,7 @@ def path_beside(folder: Path | None, location: str, what: str, model: Path | Non
 
     Args:
         folder: The folder of the model; None if the model came as bytes.
-        location: What the model says.
+        location: The location as the model has it.
         what: How errors name the data.
         model: The file of the model, which may be a link.
 
@@ -411,9 +411,9 @@ def add_layer(
         operation: The operator that the layer is for.
         kind: Its type.
         inputs: One value per input slot.
-        part: What it is for, if it is not the operator's last one.
-        output: What the output must be, if anything.
-        parameters: Those of its descriptor.
+        part: Its purpose, if it is not the operator's last layer.
+        output: The expected output, if there is one.
+        parameters: The parameters of its descriptor.
     """
     descriptor = LAYERS[kind].descriptor(**parameters)
     name = operation.layer_name(part)
@@ -489,7 +489,7 @@ def same_padding(size: Dimension, window: int, stride: int, dilation: int, name:
         window: The size of the window along it.
         stride: The distance from one window to the next.
         dilation: The distance from one element that the window reads to the next.
-        name: What the format calls this padding.
+        name: The padding's name in the format.
 
     Raises:
         NotKnownYetError: The padding depends on the size, which is not known.
@@ -662,7 +662,7 @@ def add_operator(
     Args:
         operation: The operator.
         registered: What :attr:`ValueTable.operators` found for it.
-        inputs: What it reads, None for an input that is left out.
+        inputs: The values that it reads, None for an input that is left out.
         attributes: Its attributes by name.
         count: How many outputs it has.
         declared: The types and the quantization of the outputs, where the file says them.
@@ -748,9 +748,9 @@ def add_stand_in(
 
     Args:
         network: The network.
-        deferred: What makes the layers then.
-        inputs: What the operator reads.
-        unknown: What it waits for.
+        deferred: The function that makes the layers then.
+        inputs: The values that the operator reads.
+        unknown: The values that it waits for.
         infos: Returns what is known of its outputs.
         name: Returns a free name for the layer.
 

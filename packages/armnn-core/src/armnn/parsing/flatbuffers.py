@@ -68,7 +68,7 @@ class FlatFile:
 
     Attributes:
         data: The content of the file.
-        name: What error messages call it.
+        name: Its name in error messages.
         tables: The schema of its tables.
     """
 

@@ -170,7 +170,7 @@ def arm_nn_profile(events: Iterable[Event], network: Network | None = None) -> d
     Times are in microseconds and count from the start of the earliest event.
 
     Args:
-        events: Of a :class:`Recorder` that was the profiler of a load and its runs.
+        events: The events of a :class:`Recorder` that was the profiler of a load and its runs.
         network: Its layers are described in "layer_details"; left out, there are none.
     """
     recorded = items(events, "the events", "a list of Event, as Recorder.events is")

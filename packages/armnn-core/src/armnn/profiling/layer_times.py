@@ -133,7 +133,7 @@ def layer_times(events: Iterable[Event], report: Report) -> list[LayerTime]:
     layers than such a run leaves, in the median.
 
     Args:
-        events: Of a :class:`Recorder` that was the profiler of runs.
+        events: The events of a :class:`Recorder` that was the profiler of runs.
         report: The report of the network, for the multiply-adds.
     """
     instance(report, Report, "the report", "; it is loaded.report")

@@ -30,7 +30,7 @@ class Closing:
     """Closes several parts and collects their errors.
 
     Args:
-        what: What is closed, for the message.
+        what: The closed object, for the message.
         done: The words for it.
     """
 

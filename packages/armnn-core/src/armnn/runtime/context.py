@@ -261,7 +261,7 @@ class Context:
         """Make the functions that repeat a run.
 
         Args:
-            second_names: Of outputs; what is returned knows them.
+            second_names: Further names of outputs, which the returned outputs know.
         """
         self.repeat = repeating(self._read, self._made, self._run, second_names)
         self.repeat_into = repeating_into(self._fill, self._made, self._run, second_names)
@@ -276,7 +276,7 @@ class Context:
 
         Args:
             inputs: One array per input, of the right shape and type; they are copied.
-            control: What the caller watches or limits.
+            control: The caller's deadline, token, profiler or observer.
             targets: Arrays of the caller's for some outputs.
 
         Returns:
@@ -322,7 +322,7 @@ class Context:
         Args:
             inputs: By name; they are copied.
             targets: Arrays of the caller's for some outputs.
-            control: What the caller limits.
+            control: The caller's deadline and token.
 
         Returns:
             An array per output; None if the inputs are others, or of other types or shapes.

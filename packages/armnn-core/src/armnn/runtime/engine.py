@@ -185,7 +185,7 @@ class LoadedPlan:
     It does not change; its contexts are pooled and each is used by one thread at a time.
 
     Attributes:
-        plan: What runs.
+        plan: The plan that runs.
         arena_bytes: The host's working memory of one context.
         context_bytes: The working memory of one context, of devices too.
         is_limited: Whether each run takes a turn, as a backend in it limits its contexts.
@@ -204,7 +204,7 @@ class LoadedPlan:
         """Make the workloads and plan the memory.
 
         Args:
-            plan: What runs.
+            plan: The plan that runs.
             participants: Its backends.
             allocators: Where a backend's working memory comes from, by backend id.
             strategies: How it is laid out; None for the default.
@@ -678,7 +678,7 @@ class LoadedPlan:
         Args:
             made: The output's tensor.
             given: The caller's memory.
-            read: What inputs are read from.
+            read: The memory that inputs are read from.
             passed_on: Whose memory tensors are in, in words.
         """
         if made is None:

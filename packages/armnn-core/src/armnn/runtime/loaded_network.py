@@ -85,7 +85,7 @@ class NetworkResources:
     It does not refer to the network, so that its runtime can keep it.
 
     Attributes:
-        events: What the backends are told.
+        events: The events that the backends are told.
         bound: The bound calls that exist.
         states: The states that these stand on.
         overriding: The networks in which initializers of the model's file are inputs, by their
@@ -105,7 +105,7 @@ class NetworkResources:
 
         Args:
             plans: Its plans.
-            events: What its backends are told.
+            events: The events that its backends are told.
             importing: Its runs on the caller's arrays, if it has any.
             owns_graph: Whether no other object has the optimized network.
             frees_by_call: Whether memory goes back by a call of an allocator.
@@ -241,9 +241,9 @@ class LoadedNetwork:
     Attributes:
         id: The NetworkId, unique in its runtime.
         runtime: The runtime that it belongs to.
-        events: What its backends are told.
-        resources: What it holds; the runtime keeps them as long as the network is loaded.
-        properties: What it was loaded for.
+        events: The events that its backends are told.
+        resources: Its resources; the runtime keeps them as long as the network is loaded.
+        properties: The properties that it was loaded with.
         load_times: The seconds of each stage of the load (import, read, parse, infer, passes,
             assign, compile, pack, verify), of the rest, and in total, which is their sum. After the
             first run its time is there, too, as "first run" and in the stages that happened in it.
@@ -498,12 +498,12 @@ class LoadedNetwork:
         """Return the names of outputs that a run returns; only :meth:`run` and streams call it.
 
         Args:
-            names: Those of the caller.
-            outputs: What the caller gave to be written into.
+            names: The names that the caller gave.
+            outputs: The caller's arrays to write into.
             has_states: Whether the run keeps the states.
 
         Raises:
-            InvalidArgumentError: They are no list of names, or the run returns no such output.
+            InvalidArgumentError: They are not a list of names, or the run returns no such output.
         """
         wanted = texts(names, "the names", "a list of outputs such as ['y']")
         if outputs is not None:
@@ -805,7 +805,7 @@ class LoadedNetwork:
         """Return inputs as arrays of their types; only streams call it.
 
         Args:
-            inputs: What a caller gave.
+            inputs: The inputs as a caller gave them.
             beside: The inputs that are not the caller's to give.
 
         Raises:
@@ -831,7 +831,7 @@ class LoadedNetwork:
         """Return a value of a state; only streams call it.
 
         Raises:
-            InvalidArgumentError: It is no array, or has another type or shape than it is to have.
+            InvalidArgumentError: It is not an array, or has another type or shape.
         """
         return checked_array(given, f"the value for the state {name!r}", info, self.dtype_of(name))
 
@@ -1218,7 +1218,7 @@ def _shapes_of(
     """Return the shapes that a caller of ``load_model`` gave states first.
 
     Raises:
-        InvalidArgumentError: They are no shapes by input.
+        InvalidArgumentError: They are not shapes by input.
     """
     found: dict[str, tuple[int, ...]] = {}
     for each in shapes if names else ():

@@ -63,7 +63,7 @@ def write_artifact(
         network: The network.
         file: The file.
         request: How it is optimized.
-        backends: Those of the runtime.
+        backends: The backends of the runtime.
         profiler: Where the phases are recorded, if anywhere.
         shapes: Sets of input shapes, where the network leaves some open.
 
@@ -315,7 +315,7 @@ def open_model(
         file: The model's file.
         origin: How the caller wants it loaded.
         cache: The cache.
-        backends: Those of the runtime.
+        backends: The backends of the runtime.
         profiler: Where the phases are recorded, if anywhere.
 
     Raises:

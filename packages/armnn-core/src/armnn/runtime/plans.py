@@ -57,7 +57,7 @@ class PlanCache:
 
     Attributes:
         optimized: The network.
-        gate: What runs go through.
+        gate: The gate that runs go through.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class PlanCache:
         Args:
             inputs: By name; not checked.
             targets: Arrays of the caller's for some outputs.
-            control: What the caller limits.
+            control: The caller's deadline and token.
             is_checked: Whether the targets are; if not, None is also for those that need it.
         """
         try:

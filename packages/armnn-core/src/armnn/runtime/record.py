@@ -194,8 +194,8 @@ class Difference:
 
     Attributes:
         item: The path to it in the document, such as "backends.CpuRef.version".
-        recorded: What the record says; None if it lacks the item.
-        got: What there is; None if there is no such item.
+        recorded: The item of the record; None if it lacks the item.
+        got: The item of today; None if there is none.
     """
 
     item: str
@@ -376,9 +376,9 @@ def surroundings(
 
     Args:
         registry: The backends.
-        entries: Those that take part, by id; None for one that was not found.
+        entries: The entries that take part, by id; None for one that was not found.
         source: The model's file or content; None if it was built in Python.
-        parser_options: Of the parser of the file.
+        parser_options: The options of the file's parser.
     """
     suffix = None
     if source is not None:

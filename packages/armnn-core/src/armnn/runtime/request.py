@@ -71,7 +71,7 @@ class OptimizationRequest:
 
         Args:
             lost: The backend.
-            candidates: Those that take part, in the order of preference.
+            candidates: The backends that take part, in the order of preference.
         """
         others = tuple(each for each in candidates if each != lost)
         if not others:
@@ -216,7 +216,7 @@ class LoadRequest:
         quantize: Whether inputs and outputs are real values.
         creation_options: The options of the runtime.
         parser_options: The options of the parser.
-        properties: What it is loaded for; None for what its options say.
+        properties: The properties to load it with; None for those of its options.
     """
 
     source: ModelSource

@@ -86,7 +86,7 @@ class Runtime(Closable):
     Use it as a context manager, or call :meth:`close`.
 
     Attributes:
-        options: What it was made with.
+        options: The options that it was made with.
     """
 
     def __init__(self, options: CreationOptions | None = None) -> None:
@@ -208,7 +208,7 @@ class Runtime(Closable):
 
         Args:
             network: The network.
-            properties: What it is loaded for; by default what it was optimized for.
+            properties: The properties to load it with; by default those it was optimized with.
             states: See :func:`armnn.load_model`.
 
         Raises:
@@ -660,11 +660,11 @@ def load_model(
         profiler: Gets one event per phase.
         cache_dir: A folder that keeps what was prepared and compiled, for the next process; only
             its owner may be able to write to it. Of content it keeps what backends compiled.
-        format: What to take the model for, such as "onnx"; see :func:`armnn.parse`.
+        format: The format of the model, such as "onnx"; see :func:`armnn.parse`.
         folder: Where the files are in which content keeps its weights; those of a path are beside
             it.
         parser_options: Options of the parser; see :func:`armnn.parse`.
-        properties: What the network is loaded for; see :meth:`Runtime.load_network`.
+        properties: The properties to load the network with; see :meth:`Runtime.load_network`.
         states: The outputs that are the next values of inputs, which the network keeps from run to
             run: a mapping from the name of each output to that of its input, such as
             ``{"h_out": "h"}``, or "auto" for those that usual names tell of, such as

@@ -670,9 +670,9 @@ def first_value(
 
     Args:
         name: The input.
-        info: What it is.
+        info: Its description.
         shape: The shape of the value.
-        metadata: What the model's file says.
+        metadata: The metadata of the model's file.
         is_real: Whether the caller sees real values in place of quantized ones.
     """
     stored = initial_value(metadata, name, info, shape)

@@ -165,7 +165,7 @@ def repeating(
         read: The arrays that the steps read, by input.
         made: The arrays that they write, by output.
         run: Runs the steps.
-        second_names: Of outputs; what is returned knows them.
+        second_names: Further names of outputs, which the returned outputs know.
     """
     if len(read) == len(made) == 1:
         return _repeating_one(*read[0], *made[0], run, second_names)
@@ -226,10 +226,10 @@ def repeating_into(
     the inputs are others. Outputs without a given array get a new one.
 
     Args:
-        fill: What :func:`filling` returned.
+        fill: The function of :func:`filling`.
         made: The arrays that the steps write, by output.
         run: Runs the steps.
-        second_names: Of outputs; what is returned knows them.
+        second_names: Further names of outputs, which the returned outputs know.
     """
     names = {name for name, _ in made}
 

@@ -93,7 +93,7 @@ class Verdict:
         machine: The machine.
         builds: The builds of the backends that were measured, by backend id.
         day: When it was measured, as YYYY-MM-DD.
-        trials: What was measured; the chosen one first, the others by time.
+        trials: The measurements; the chosen one first, the others by time.
     """
 
     models: tuple[str, ...]

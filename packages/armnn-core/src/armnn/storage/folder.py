@@ -340,7 +340,7 @@ def trim(
 
     Args:
         folder: The folder of a cache.
-        digests: Those of its files.
+        digests: The digests of its files.
         limit: The bytes that it may have; by default :func:`limit_of`.
         written: An entry that stays.
 
@@ -428,7 +428,7 @@ class CacheFolder(ProgramCache):
     """The folder of ``load_model(cache_dir=...)``; several processes may share it.
 
     Attributes:
-        digests: Those of the files in it, and of models.
+        digests: The digests of the files in it, and of models.
         notes: What came of each program, in words, in the order in which they were asked for.
     """
 

@@ -154,7 +154,7 @@ class ModelStore:
         model: The model's file.
         cache: The cache.
         dependencies: All that the preparation of the model depends on but files beside it.
-        programs: Those that backends find while the model is prepared and loaded.
+        programs: The programs that backends find while the model is prepared and loaded.
     """
 
     def __init__(

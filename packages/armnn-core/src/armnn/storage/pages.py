@@ -126,7 +126,7 @@ def joined(
     Args:
         file: The file.
         data: All of it, mapped.
-        blocks: Those that it holds.
+        blocks: The blocks that it holds.
         layout: The parts of each block.
 
     Raises:

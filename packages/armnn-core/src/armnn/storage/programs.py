@@ -183,7 +183,7 @@ def stored_in_place(stored: Mapping[str, Any]) -> dict[str, str]:
     """Return the outputs of a stored plan that may be in the memory of an input.
 
     Raises:
-        ValueError: They are no names.
+        ValueError: They are not names.
     """
     pairs = stored.get("in_place", {})
     if not isinstance(pairs, dict) or not all(isinstance(each, str) for each in pairs.values()):

@@ -33,7 +33,7 @@ class ProbeGraph:
     """A graph of unconnected layers.
 
     Attributes:
-        struct: What the backend receives.
+        struct: The struct that the backend receives.
         layers: The descriptions.
     """
 
@@ -97,7 +97,7 @@ class BoundTensor:
     """An input or output of the execution, in guarded memory.
 
     Attributes:
-        struct: What the backend receives.
+        struct: The struct that the backend receives.
         memory: Where its elements are.
     """
 
@@ -134,7 +134,7 @@ class Execution:
     """The arguments of one call of ``execute``.
 
     Attributes:
-        arguments: What the backend receives.
+        arguments: The arguments that the backend receives.
         inputs: Bound, in the order of the graph's inputs.
         outputs: Bound, in the order of the graph's outputs.
     """

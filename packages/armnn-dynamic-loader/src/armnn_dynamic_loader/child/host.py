@@ -16,7 +16,7 @@ class ProbingHost:
     """The services for one backend.
 
     Attributes:
-        table: What ``create`` receives.
+        table: The table that ``create`` receives.
     """
 
     def __init__(self, search_path: Sequence[str]) -> None:

@@ -238,7 +238,7 @@ def _rnn(
         value: The sequence, of rank 3.
         places: Which inputs are the weights, the recurrent weights, the bias and the state.
         time_major: Whether the first axis is time.
-        part: What the layer is called, behind the name of the output.
+        part: The name of the layer, behind that of the output.
     """
     if not value.info.data_type.is_float:
         raise RefusedError(f"its activations are {value.info.data_type.arm_name}")

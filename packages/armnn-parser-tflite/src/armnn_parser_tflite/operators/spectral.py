@@ -92,10 +92,10 @@ def part(operation: Operation, index: int, label: str = "") -> Value:
     Args:
         operation: The operator, whose first input they are.
         index: Which part.
-        label: What the layer is called, behind the name of the output.
+        label: The name of the layer, behind that of the output.
 
     Raises:
-        ParseError: They are no complex numbers.
+        ParseError: They are not complex numbers.
     """
     _check_complex(operation)
     place = operation.network.add_constant(

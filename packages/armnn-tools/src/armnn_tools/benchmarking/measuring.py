@@ -98,9 +98,9 @@ def bench(
         seconds: How long each contender runs, all its turns together.
         threads: Of one call, for every contender that can be told; 0: its own choice.
         streams: How many calls run at once.
-        options: Of armnn's preparation.
-        creation_options: Of armnn's runtime.
-        parser_options: Of armnn's parser.
+        options: The options of armnn's preparation.
+        creation_options: The options of armnn's runtime.
+        parser_options: The options of armnn's parser.
         tell: Is called with a sentence about what is done.
 
     Returns:
@@ -226,7 +226,7 @@ def write_plot(path: str | PathLike[str], title: str, measured: Sequence[Measure
 
     Args:
         path: Its suffix says the format.
-        title: What stands above it.
+        title: The text above it.
         measured: From top to bottom; those with a fault are left out.
 
     Raises:

@@ -60,7 +60,7 @@ class UsageError(SystemExit):
     """A command line cannot be understood; the message is on stderr already.
 
     Attributes:
-        message: What is wrong with it.
+        message: The text of the fault.
     """
 
     def __init__(self, code: int, message: str) -> None:

@@ -49,7 +49,7 @@ class Resize:
 
     Attributes:
         width: Of the stretched picture in pixels, 0 if ``shortest`` says it.
-        height: The same for the height.
+        height: Its height, in the same way.
         shortest: The length of the shorter side after scaling in proportion, 0 for none.
         crop: Whether the middle is cut out then, as large as the input.
     """
@@ -85,8 +85,8 @@ class PictureOptions:
         layout: "nchw" or "nhwc".
         resize: How the picture gets its size; stretched to the size of the input by default.
         mean: One number, or one per channel in the order of ``color``.
-        std: The same.
-        scale: What the pixels, 0 to 255, are multiplied with.
+        std: The divisor of each channel.
+        scale: The factor of the pixels, 0 to 255.
         color: "rgb", "bgr" or "gray".
     """
 

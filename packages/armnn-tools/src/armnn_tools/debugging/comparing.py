@@ -84,7 +84,7 @@ def compare(
             inputs of known shapes.
         samples: How many random samples there are.
         options: How the network is prepared.
-        creation_options: Those of a runtime.
+        creation_options: The options of the runtime.
         thoroughness: Whether all layers are looked at, and how often they are run.
         parser_options: Options of the parser of a file.
 
@@ -182,7 +182,7 @@ def _suspicion_of(
     """Compare observations with clean values.
 
     Args:
-        observed: What the backends computed.
+        observed: The outputs of the backends.
         rows: The report's row of each layer by name.
         layers: The network as backends got it.
         clean: Its values by the reference.

@@ -47,7 +47,7 @@ class OutputDifference:
     """The difference of one output from the expected one.
 
     Attributes:
-        name: Of the output.
+        name: The name of the output.
         problem: Why the two cannot be compared number by number: another type or shape; else "".
         unit: What ``largest`` is counted in: "of the range", "steps" or "".
         largest: The largest difference of two finite numbers.
@@ -98,7 +98,7 @@ class Comparison:
     """The differences of several outputs.
 
     Attributes:
-        source: What the outputs were compared with.
+        source: The source of the expected outputs.
         tolerance: How far they may be apart.
         outputs: One entry per output, in order.
     """
@@ -139,9 +139,9 @@ def compare_outputs(
 
     Args:
         got: By the names of the outputs.
-        expected: Of some or all of them.
-        infos: What the network says of its outputs: ``loaded.outputs``.
-        source: What they are compared with, for people.
+        expected: The expected values of some or all of them.
+        infos: The outputs as the network declares them: ``loaded.outputs``.
+        source: The source of the expected outputs, for people.
         tolerance: How far they may be apart; the default is a thousandth of the range, and one step
             of quantized outputs.
 

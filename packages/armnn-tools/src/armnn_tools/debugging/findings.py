@@ -26,7 +26,7 @@ class Figures:
     """The distance of an output from the truth.
 
     Attributes:
-        kind: What is wrong with it.
+        kind: The kind of its fault.
         ratio: The largest error, divided by what rounding explains; above 1 is wrong.
         largest: The largest error; see ``unit``.
         rms: The root of the mean square of the errors; see ``unit``.
@@ -68,7 +68,7 @@ class FailureSignature:
 
     Attributes:
         types: The types of the layers that only together are wrong; mostly one.
-        kind: What is wrong with their output.
+        kind: The kind of fault of their output.
         magnitude: The decimal exponent of the largest error, in the unit of the figures; None
             where the kind has no size.
     """
@@ -97,11 +97,11 @@ class LayerFinding:
         layers: Names, one unless only a fusion is wrong.
         types: Their types.
         backend: The id of the backend that ran them.
-        figures: Of the worst output in the worst run.
+        figures: The figures of the worst output in the worst run.
         wrong_runs: In how many runs it was wrong.
         runs: How often it was run with the same inputs.
         sample: The number of the sample with these figures.
-        note: What limits the finding, in words.
+        note: The limits of the finding, in words.
     """
 
     layers: tuple[str, ...]

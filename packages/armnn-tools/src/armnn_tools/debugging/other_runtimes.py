@@ -60,7 +60,7 @@ def compare_with_tool(
         inputs: One mapping from names to arrays per sample; random ones if left out, and the first
             values of states.
         samples: How many random samples there are.
-        creation_options: Those of a runtime.
+        creation_options: The options of the runtime.
 
     Raises:
         InvalidArgumentError: No runtime reads the file, it keeps data in other files, or an input
@@ -233,7 +233,7 @@ class ModelElsewhere:
     """A model as another runtime reads it.
 
     Attributes:
-        name: Of the file, for messages.
+        name: The name of the file, for messages.
         source: The path of the file, or its content.
         outputs: The names of our outputs, in the order of the file's.
         metadata: Our network's.
@@ -406,7 +406,7 @@ def marked_onnx(content: bytes) -> bytes:
     Those of the main graph are marked, behind the model's own outputs.
 
     Raises:
-        ParseError: It is no ONNX model.
+        ParseError: It is not an ONNX model.
     """
     outputs: dict[str, None] = {}
     made: dict[str, None] = {}
@@ -429,7 +429,7 @@ def marked_tflite(content: bytes) -> bytes:
     Those of the main subgraph are marked, behind the model's own outputs.
 
     Raises:
-        ParseError: It is no TensorFlow Lite model.
+        ParseError: It is not a TensorFlow Lite model.
     """
     try:
         main = next(_tables(content, _target(content, 0), _SUBGRAPHS))

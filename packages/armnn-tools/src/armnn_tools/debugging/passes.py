@@ -39,13 +39,13 @@ class PassFinding:
     """The first change of a pass that makes outputs wrong.
 
     Attributes:
-        name: Of the pass; "" if the passes change nothing for the worse.
+        name: The name of the pass; "" if the passes change nothing for the worse.
         number: Which change of all passes it is, counted from 1.
         changes: How many changes there are.
         layers: The names of layers that the change took out.
         added: The names of layers that it put in.
         output: The name of the output that is wrong.
-        figures: Of this output.
+        figures: The figures of this output.
     """
 
     name: str = ""
@@ -101,7 +101,7 @@ def find_wrong_pass(
         reference: The id of the backend that defines what is right; it must compute Float64.
         inputs: One mapping from names to arrays per sample; random ones if left out.
         samples: How many random samples there are.
-        creation_options: Those of a runtime.
+        creation_options: The options of the runtime.
 
     Raises:
         InvalidArgumentError: An input is missing, or a part of the network waits for computed data.

@@ -39,7 +39,7 @@ class Reference:
     """The reference backend, for one network.
 
     Attributes:
-        id: Of the backend.
+        id: The id of the backend.
         executions: How many layers it has computed.
     """
 
@@ -256,7 +256,7 @@ class CleanValues:
     """A network's values by the reference, computed at once.
 
     Attributes:
-        outputs: Those of the network, by name.
+        outputs: The outputs of the network, by name.
         visits: The layers that are computed, in topological order.
     """
 

@@ -63,7 +63,7 @@ def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
     networks.
 
     Args:
-        name: Of the input, so that two inputs of the same shape differ.
+        name: The name of the input, so that two inputs of the same shape differ.
         info: The input, with a known shape.
         seed: At least 0.
     """

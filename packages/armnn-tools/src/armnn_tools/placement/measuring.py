@@ -47,7 +47,7 @@ class TuningTrial:
     """A trial that is being measured.
 
     Attributes:
-        trial: What is known.
+        trial: The measurement so far.
         times: The medians of its turns, in seconds.
         child: Its process, while it is alive.
         score: Its time against that of the other finalists, turn by turn; None if it is none.

@@ -90,7 +90,7 @@ def following(options: Mapping[str, Any], trial: Trial, given: Mapping[str, Any]
     """Return transferable options with those of a choice.
 
     Args:
-        options: Those of a preparation.
+        options: The options of a preparation.
         trial: The choice.
         given: The caller's options of backends, which win.
     """

@@ -64,7 +64,7 @@ def tune(
         budget: Seconds for measuring; the check comes on top.
         inputs: By name; random ones if left out, which needs inputs of known shapes.
         options: How the network is prepared.
-        creation_options: Those of a runtime.
+        creation_options: The options of the runtime.
         parser_options: Options of the parser.
         tell: Is called with the backends that are measured next.
 

@@ -140,7 +140,7 @@ def described(
         network: The layers as backends get them.
         report: Where they run, and why; its rows have the names of the layers.
         times: The layers' times, if they were measured.
-        findings: What a comparison says of layers, by their names.
+        findings: The findings about layers, by their names.
     """
     rows = {row.layer: row for row in report}
     statistics = statistics_of(network)
@@ -356,8 +356,8 @@ def page(document: Mapping[str, Any], trace: Mapping[str, Any] | None = None) ->
     forbids every connection. Only a click on its link to Perfetto hands the trace to that page.
 
     Args:
-        document: Of :func:`armnn_tools.viewing.described`.
-        trace: Of :func:`armnn_tools.viewing.trace_for_page`, if there is a profile.
+        document: The document of :func:`armnn_tools.viewing.described`.
+        trace: The trace of :func:`armnn_tools.viewing.trace_for_page`, if there is a profile.
     """
     library, script, style = (_asset(name) for name in (LIBRARY, "view.js", "view.css"))
     library = library.partition("\n//# sourceMappingURL=")[0]

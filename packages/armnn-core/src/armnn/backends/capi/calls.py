@@ -92,7 +92,7 @@ class Library:
 
     Attributes:
         path: The canonical path of the file.
-        id: What GetBackendId answers.
+        id: The id that GetBackendId returns.
         version: The backend's own version.
         vendor: Who made it.
         api_version: The Backend API version that it needs.
@@ -569,9 +569,9 @@ def exception_of(
     """Return the exception that says what failed, where and why.
 
     Args:
-        failure: What the function answered.
+        failure: The failure of the function.
         library: Whose function failed.
-        action: What it was to do, as in "compile".
+        action: Its task, as in "compile".
         names: The names of the layers, by node id.
         options: The names of the user's options that it was given. A refusal that names one is
             about that, whatever the action was.

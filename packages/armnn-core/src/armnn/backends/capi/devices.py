@@ -291,7 +291,7 @@ class DeviceMemory:
         """Return a buffer on memory of others, or why there is none.
 
         Args:
-            name: Of the function, which is there.
+            name: The name of the function, which is there.
             args: What it gets behind backend and device.
         """
         make = getattr(self._table, name)
@@ -423,7 +423,7 @@ def _checked_alignment(library: Library, alignment: int) -> int:
     """Return an alignment of offsets in a buffer.
 
     Raises:
-        BackendError: It is no power of two.
+        BackendError: It is not a power of two.
     """
     if not 0 < alignment <= _LARGEST_ALIGNMENT or alignment & (alignment - 1):
         raise BackendError(

@@ -85,7 +85,7 @@ class RowMemory:
     Attributes:
         integers: Shapes, and attributes of integers.
         reals: Attributes of real numbers.
-        indices: Of values.
+        indices: The indices of values.
     """
 
     def __init__(self, arena: Arena, version: BackendVersion, values: int) -> None:
@@ -260,8 +260,8 @@ class NativeGraph:
 
         Args:
             layers: In topological order.
-            inputs: What the layers read and others make.
-            outputs: What the layers make and others read.
+            inputs: The values that the layers read and others make.
+            outputs: The values that the layers make and others read.
             version: The Backend API version of the backend that shall read it.
             lets_go: Whether constants that only these layers read go out of their network when the
                 backend kept and dropped them.

@@ -78,7 +78,7 @@ class NativeObject:
             library: Whose it is.
             pointer: The handle.
             destroy: Called once with the handle, when no reference to this object is left.
-            parent: What must outlive it.
+            parent: The object that must outlive it.
         """
         self.library = library
         self.pointer = pointer
@@ -499,7 +499,7 @@ class NativeLibrary(Library):
     referred to until the process ends; so any number of runtimes share one object per file.
 
     Attributes:
-        host: What the host does for its backends.
+        host: The services of the host for its backends.
     """
 
     def __init__(self, path: str) -> None:
@@ -521,7 +521,7 @@ class NativeLibrary(Library):
 
         Args:
             path: The file. It is not searched for.
-            id: What GetBackendId must answer, if that is known.
+            id: The id that GetBackendId must return, if that is known.
 
         Raises:
             NativeLoadError: The file cannot be used; ``stage`` and ``reason`` say why.

@@ -316,7 +316,7 @@ def stored_program(
 
     Args:
         backend: Who compiled it.
-        model: What the backend knows of the network.
+        model: The backend's context of the network.
         fingerprint: See :attr:`NativeProgram.fingerprint`.
         names: The names of its layers, by node id.
 

@@ -173,7 +173,7 @@ class _Held:
         reference: Its number.
         array: The data as the network has it; None once it went.
         let_go: As given, until it was called.
-        data: What the tensor points to.
+        data: The memory that the tensor points to.
         arena: The rest of the tensor.
         tensor: The description of the data, which C reads.
         count: How often it is held.

@@ -47,7 +47,7 @@ class NetworkAnswers:
 
         Args:
             network: The network, as backends are to see it.
-            layers: Those of its layers that need a backend.
+            layers: The layers that need a backend.
         """
         self._network = network
         self._layers = tuple(layers)
@@ -197,7 +197,7 @@ class Assignment:
         """Return the backend that converts to a type.
 
         Args:
-            info: What is converted.
+            info: The description of the converted tensor.
             to: The type.
             first: The backend that is asked before the others.
         """

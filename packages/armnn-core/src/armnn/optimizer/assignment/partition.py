@@ -202,7 +202,7 @@ class Part:
         backend: The id of the backend.
         layers: How many layers it has.
         specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
-        borders: What it reads from other parts.
+        borders: The values that it reads from other parts.
     """
 
     name: str

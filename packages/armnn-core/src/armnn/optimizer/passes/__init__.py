@@ -147,7 +147,7 @@ def rewrite(network: Network, evaluate: Evaluate, accepts: FoldPolicy) -> int:
     """Rewrite a network in place; return the number of changes.
 
     Args:
-        network: What is rewritten; it computes the same before and after.
+        network: The network to rewrite; it computes the same before and after.
         evaluate: Computes a layer whose inputs are constant.
         accepts: Whether a layer on quantized values may replace one on floats.
     """
@@ -176,7 +176,7 @@ def run_passes(network: Network, passes: Sequence[Pass] = PASSES) -> int:
 
     Args:
         network: Is changed in place.
-        passes: What to run, in this order.
+        passes: The passes to run, in this order.
 
     Returns:
         How many changes were made.

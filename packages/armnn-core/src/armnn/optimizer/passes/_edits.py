@@ -111,7 +111,7 @@ class NumberOperand:
     The number is the same for all elements.
 
     Attributes:
-        operation: What it computes.
+        operation: The operation that it computes.
         value: The other operand.
         position: Which input ``value`` is.
         number: The number.

@@ -223,8 +223,8 @@ def _fold_with_followers(
         network: The network.
         linear: The layer before.
         layer: Its only reader.
-        factor: What the reader multiplies each channel by.
-        offset: What it adds then.
+        factor: The factor of each channel in the reader.
+        offset: The offset that it adds then.
         pages: Where the new weights are.
 
     Returns:

@@ -39,9 +39,9 @@ class _Stored:
     """The inputs of a layer on stored values.
 
     Attributes:
-        info: What the tensor is.
+        info: The tensor's description.
         value: The value of the network that it is; None if it is new.
-        data: What a constant holds.
+        data: The data of a constant.
     """
 
     info: TensorInfo
@@ -381,7 +381,7 @@ def _replace(network: Network, fold: _Fold, replaced: dict[Value, Value]) -> Col
 
     Args:
         network: Is changed.
-        fold: What is replaced.
+        fold: The layers that are replaced.
         replaced: What was replaced before, by which values; grows.
 
     Returns:

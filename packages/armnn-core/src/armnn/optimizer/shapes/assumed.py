@@ -63,8 +63,8 @@ def assume_shapes(
     """Return input shapes that the layers of a network accept.
 
     Args:
-        inputs: What the model says of them.
-        metadata: What the model's file says about itself.
+        inputs: The inputs as the model declares them.
+        metadata: The metadata of the model's file.
         check: Raises one of :data:`MISFITS` if the layers do not agree with the shapes.
         known: The shapes of some inputs, where more is known than the model says.
 

@@ -133,7 +133,7 @@ class ShapeConstants:
         Args:
             source: Where it comes from.
             info: Its info.
-            numbers: Those for these shapes.
+            numbers: The numbers for these shapes.
             larger: Returns those for shapes that are larger, for results that are kept.
 
         Raises:

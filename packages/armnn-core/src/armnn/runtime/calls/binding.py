@@ -57,7 +57,7 @@ class Turn:
 
     Attributes:
         run: Runs the network once.
-        context: What it runs in, if it has a context of its own.
+        context: The context that it runs in, if it has one of its own.
         submit: Submits the run to its backend, by a deadline, if that runs all of it.
         limited: Runs it while its caller limits or watches it.
     """
@@ -97,7 +97,7 @@ class BoundCall(Closable):
         """Take over contexts; closing the call closes them.
 
         Args:
-            title: What is called, for messages.
+            title: The name of the called network, for messages.
             inputs: See the attribute.
             outputs: See the attribute.
             copies: See the attribute.
@@ -273,7 +273,7 @@ class BoundCall(Closable):
         """Run once; the caller has taken the lock of the states.
 
         Args:
-            control: What the caller limits or watches.
+            control: The caller's deadline, token, profiler or observer.
         """
         memory = self._begun() if self.rows else self.memory
         limited = None if control is None else self._turns[memory.side].limited
@@ -355,8 +355,8 @@ class Replay:
 
     Args:
         run: Runs the network on inputs, into outputs of the caller's.
-        inputs: What it reads.
-        outputs: What the caller wants written; new arrays of others are added in each run.
+        inputs: The values that it reads.
+        outputs: The outputs that the caller wants; new arrays of others are added in each run.
         memory: The states.
     """
 
@@ -676,7 +676,7 @@ def handles_on(
 
     Args:
         given: The memory by input or output.
-        infos: What these are; dimensions may be unknown.
+        infos: Their descriptions; dimensions may be unknown.
         sources: Where memory comes from, if it is not plain memory.
     """
     made: dict[str, TensorHandle] = {}

@@ -24,7 +24,7 @@ def seconds_of(timeout: object) -> float | None:
     """Return the seconds of a timeout, None for no limit.
 
     Raises:
-        InvalidArgumentError: It is no number of seconds, or too large a one.
+        InvalidArgumentError: It is not a number of seconds, or too large a one.
     """
     seconds = None if timeout is None else real(timeout, "the timeout")
     if seconds is not None and not -_LONGEST_TIMEOUT <= seconds <= _LONGEST_TIMEOUT:
@@ -55,7 +55,7 @@ class NetworkProperties:
     Attributes:
         input_source: Where memory that is imported for inputs comes from, unless
             ``import_inputs(source=...)`` says otherwise.
-        output_source: The same of outputs.
+        output_source: The source of memory of outputs.
         profiler: Gets the events of all runs that have no profiler of their own. Arm NN's
             ``m_ProfilingEnabled`` is whether there is one.
         external_memory_management_enabled: Whether working memory comes from the allocator of the
@@ -146,7 +146,7 @@ def watched_run(
         run: Runs the network.
         network_id: Its id, for the contexts.
         participants: Whose contexts are told.
-        control: What the caller watches or limits.
+        control: The caller's deadline, token, profiler or observer.
     """
     profiler = control.profiler
     if profiler is None:

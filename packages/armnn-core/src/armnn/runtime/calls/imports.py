@@ -60,7 +60,7 @@ class Imported:
 
     Attributes:
         side: Whether for an input or an output.
-        name: Of the input or output.
+        name: The name of the input or output.
         array: The memory; a buffer where only a backend reaches it.
         source: Where it comes from; undefined where only a backend reaches it.
     """
@@ -96,9 +96,9 @@ class Imports:
         """Begin without any.
 
         Args:
-            title: What errors call the network.
+            title: The network's name in errors.
             infos: Its tensors by side and name.
-            properties: What it was loaded for.
+            properties: The properties that it was loaded with.
             converts: Whether runs take and return real values.
             sharing: Returns the extension ``armnn.memory/1`` of the backend beside an input or
                 output, if it has that.
@@ -361,8 +361,8 @@ class ImportingRuns:
 
         Args:
             arrays: An array, or a buffer of a device, per input.
-            targets: The same for some outputs.
-            control: What the caller watches or limits.
+            targets: Memory for some outputs.
+            control: The caller's deadline, token, profiler or observer.
 
         Raises:
             MemoryImportError: An array or a buffer cannot be used without a copy.
@@ -484,8 +484,8 @@ class _BoundArrays:
 
     Attributes:
         context: The context.
-        inputs: What it reads, by input.
-        outputs: What it writes, by output.
+        inputs: The memory that it reads, by input.
+        outputs: The memory that it writes, by output.
         imported: The inputs that are the caller's arrays.
         exported: The outputs that are the caller's arrays.
     """

@@ -39,8 +39,8 @@ class ExpectedInputs:
     """The inputs of one network.
 
     Args:
-        title: What errors call the network.
-        infos: What it takes, by name; dimensions may be unknown.
+        title: The network's name in errors.
+        infos: The descriptions of the inputs, by name; dimensions may be unknown.
     """
 
     def __init__(self, title: str, infos: Mapping[str, TensorInfo]) -> None:
@@ -116,7 +116,7 @@ def checked_shape(given: object, name: str) -> tuple[int, ...]:
     """Return the shape that a caller gives an input.
 
     Raises:
-        InvalidArgumentError: It is no shape of an array.
+        InvalidArgumentError: It is not a shape of an array.
     """
     info = TensorInfo(items(given, f"the shape of the input {name!r}", "a list of numbers"))
     if info.num_elements > _MOST_ELEMENTS:
@@ -163,8 +163,8 @@ class ExpectedOutputs:
     """The outputs of one network.
 
     Args:
-        title: What errors call the network.
-        infos: What it makes, by name; dimensions may be unknown.
+        title: The network's name in errors.
+        infos: The descriptions of the outputs, by name; dimensions may be unknown.
         real: Which outputs are real values, float32, though the network quantizes them.
     """
 
@@ -293,7 +293,7 @@ class RealValues:
     Tensors without a scale pass as they are.
 
     Attributes:
-        inputs: What it quantizes.
+        inputs: The arrays that it quantizes.
     """
 
     def __init__(self, inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo]) -> None:
@@ -579,7 +579,7 @@ class Ports:
         """Return which output follows which input, by first names.
 
         Raises:
-            InvalidArgumentError: They are no names.
+            InvalidArgumentError: They are not names.
         """
         expected = "a mapping from names of inputs to those of outputs"
         given = first_names(mapping(states, "states", expected), self.aliases.inputs)

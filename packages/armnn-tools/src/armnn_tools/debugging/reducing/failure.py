@@ -80,7 +80,7 @@ class Failure:
         """Return the failure of a wrong layer.
 
         Args:
-            found: What :meth:`LayerFinding.as_dict` returned.
+            found: The document of :meth:`LayerFinding.as_dict`.
         """
         names = LayerFinding.__slots__
         own = {name: found[name] for name in names if name in found}
@@ -132,7 +132,7 @@ class Script:
         Args:
             model: The file; those of the arrays stand beside it.
             job: Says how it is loaded.
-            failure: What it shows.
+            failure: The failure that it shows.
             expected: The right outputs.
         """
         stem = model.stem

@@ -100,11 +100,11 @@ class Judge:
     """Tells whether variants fail, in a process of their own.
 
     Attributes:
-        job: What is tried.
+        job: The job that is tried.
         folder: Where variants are written.
         command: A command to run, in the place of the job's check; "{model}" and "{inputs}" are
             the paths.
-        suffix: Of the files that the command gets.
+        suffix: The suffix of the files that the command gets.
         seconds: How long one try may take.
         is_fresh: Whether each try has a process of its own.
         tries: How many variants were tried.

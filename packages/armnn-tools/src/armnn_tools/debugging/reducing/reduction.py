@@ -87,7 +87,7 @@ def reduce(
         inputs: One mapping from names to arrays per sample; random ones if left out. The first
             sample that fails is taken.
         options: How the network is prepared.
-        creation_options: Those of a runtime; another process must be able to read them.
+        creation_options: The options of the runtime; another process must be able to read them.
         limits: How long it may take, and which layer is meant.
         progress: Is called after each try.
 

@@ -45,7 +45,7 @@ class Reduction:
 
     Attributes:
         files: The model, its inputs, its expected outputs and the script, as written.
-        failure: What the model shows.
+        failure: The failure that the model shows.
         layers: The names of its layers.
         types: Their types.
         layers_before: How many layers the model had before.

@@ -162,7 +162,7 @@ class Search:
         until: When the time is over, as of :func:`time.monotonic`.
         show: Is told of the progress.
         best: The smallest variant that fails, once one does.
-        failure: Of the best.
+        failure: The failure of the best.
     """
 
     judge: Judge
