@@ -243,7 +243,8 @@ class Buffer:
     Attributes:
         device: Where it is.
         nbytes: The bytes of its elements.
-        owner: What keeps the memory valid; the buffer, arrays on it and capsules refer to it.
+        owner: The object that keeps the memory valid; the buffer, arrays on it and capsules refer
+            to it.
         data: Its address; of a device without addresses, such as OpenCL, the handle of its memory.
         offset: The bytes from there to the first element.
         dtype: NumPy's type of an element; of types below a byte one element is a byte.
@@ -283,7 +284,7 @@ class Buffer:
         Args:
             device: See the attribute, as for the rest.
             nbytes: How many there are.
-            owner: What keeps them valid.
+            owner: The object that keeps them valid.
             data: Their address or handle.
             offset: The bytes from there to the first one.
             is_readonly: Whether they must not be written to.
@@ -602,7 +603,7 @@ def device_of(value: object) -> Device | None:
     Objects of the time before ``__dlpack_device__`` are on the host.
 
     Raises:
-        InvalidArgumentError: What the object says is no device.
+        InvalidArgumentError: The object names no device.
     """
     if isinstance(value, Buffer):
         return value.device

@@ -33,7 +33,7 @@ class ChatTemplate:
 
     Args:
         template: Its text, "" for none.
-        special_tokens: What it may use as ``bos_token`` and so on.
+        special_tokens: The tokens that it may use as ``bos_token`` and so on.
         source: The file that it belongs to, for errors.
     """
 

@@ -53,9 +53,9 @@ class TextComparison:
         tokens: The tokens that the reference chose, up to the one at which they part.
         text: Their text.
         parting: The first token at which they part, None if they never do.
-        largest_difference: Of any logit of any token that was compared.
+        largest_difference: The largest one of any logit of any compared token.
         least_margin: The least margin of the reference's choices.
-        inputs: Those of the call that made the parting token, or, where there is none, of the
+        inputs: The inputs of the call that made the parting token, or, where there is none, of the
             prompt; keys and values of earlier tokens are the reference's.
     """
 

@@ -268,7 +268,7 @@ class TokenCache(ABC):
             tokens: One or more.
 
         Raises:
-            InvalidArgumentError: There is none, or there are more than the context has room for.
+            InvalidArgumentError: There is no token, or more than the context has room for.
             ExecutionError: A layer failed.
         """
         most, room = self.model.folder.context_length, self.room

@@ -236,9 +236,9 @@ class Generation:
         text: Their text, as far as it was returned.
         finish_reason: "stop" after a token or text that ends it, "length" where there was no room
             for more; "" until it has ended.
-        prompt_seconds: What computing the prompt took.
+        prompt_seconds: The time of computing the prompt.
         steps: How many tokens were computed after the prompt.
-        step_seconds: What these and the choice of tokens took.
+        step_seconds: The time of these and of the choice of tokens.
     """
 
     def __init__(self, conversation: Conversation, prompt: list[int], options: Options) -> None:

@@ -37,7 +37,7 @@ class Options:
         top_k: How many of the most likely tokens take part; 0 for all.
         top_p: The least probability that those that take part have together; 1 for all.
         min_p: The least probability of one, as a share of that of the most likely one.
-        repetition_penalty: What the logit of a token of prompt or text is divided by where it is
+        repetition_penalty: The divisor of the logit of a token of prompt or text where it is
             positive, and multiplied by where it is not.
         seed: Makes the draws repeatable; None for others each time.
     """

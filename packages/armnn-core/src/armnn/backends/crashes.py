@@ -68,7 +68,7 @@ class Crash:
     Attributes:
         backend: The id.
         origin: The module or file that it came from.
-        version: Of its distribution, "" if it has none.
+        version: The version of its distribution, "" if it has none.
         case: The id of the case, "" if the backend was being loaded.
         ending: How the process ended, "SIGSEGV" for one.
         day: When, as YYYY-MM-DD.
@@ -217,7 +217,7 @@ class LostWorker:
     Attributes:
         backend: Its id.
         origin: Its module or file.
-        text: What happened.
+        text: The event, in words.
         day: When, as YYYY-MM-DD.
     """
 
@@ -518,7 +518,7 @@ def _judge(text: str) -> None:
     """Remember the backend that a note blames, if it does.
 
     Raises:
-        ValueError: It is no note, as KeyError and TypeError.
+        ValueError: It is not a note, as KeyError and TypeError.
     """
     head, fatal, trace = text.partition(_FATAL)
     rows = [json.loads(line) for line in head.splitlines() if line]

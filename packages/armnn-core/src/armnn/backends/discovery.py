@@ -209,10 +209,10 @@ def dynamic_backends(
     """Yield the sources' backends in order; unusable ones are logged.
 
     Args:
-        options: What to scan.
+        options: The folders to scan.
         api_version: The Backend API version that the core provides.
-        owner: What the backends will belong to.
-        locked: What may be loaded; None for anything.
+        owner: The owner of the backends.
+        locked: The files that may be loaded; None for all.
 
     Raises:
         BackendUnavailableError: ``dynamic_backends_path`` was given and cannot be scanned.

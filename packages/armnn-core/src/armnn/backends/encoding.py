@@ -86,7 +86,7 @@ def decoded_layer(
     Args:
         row: The layer.
         network: The network.
-        layers: Those before it.
+        layers: The layers before it.
         blocks: The data of constants, which share the bytes.
 
     Raises:

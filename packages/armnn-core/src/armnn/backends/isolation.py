@@ -47,7 +47,7 @@ class Workers:
     """The backends of one registry that run in worker processes.
 
     Args:
-        options: Of the runtime.
+        options: The options of the runtime.
         api_version: The Backend API version that the core provides.
     """
 

@@ -76,7 +76,7 @@ class BackendEntry:
         location: The folder that holds the distribution's metadata, if any.
         declared_range: The versions of ``armnn-backend-api`` that the distribution admits.
         api_version: The Backend API version that it needs, once that is known.
-        stage: Of a file that was turned down: at which check.
+        stage: The check at which a file was turned down.
         reason: Why it cannot be used, as the rest of a sentence that begins with its name.
         remedy: The advice.
         shadowed_by: The origin of the backend that came first.
@@ -142,7 +142,7 @@ def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> Unknown
 
     Args:
         backend_id: The id that the caller named.
-        entries: What was found.
+        entries: The entries that were found.
     """
     known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
     listed = f"known here: {', '.join(known)}" if known else "none is installed"
@@ -166,7 +166,8 @@ def none_usable(entries: Sequence[BackendEntry]) -> BackendUnavailableError:
     The runtime is to choose the backends itself.
 
     Args:
-        entries: What was found, in the states that the attempt to use them left them in.
+        entries: The entries that were found, in the states that the attempt to use them left them
+            in.
     """
     found = [
         entry
@@ -230,11 +231,11 @@ class FoundBackend:
         """Note what was found; nothing is loaded yet.
 
         Args:
-            entry: What is known of it; a state other than ``known`` is final.
+            entry: The facts of it; a state other than ``known`` is final.
             obtain: Imports or opens it and returns the class or the instance.
             api_version: The Backend API version that the core provides.
             audited: Returns the arguments of the audit event.
-            again: What makes a further backend after one that ``obtain`` made.
+            again: The function that makes a further backend after one that ``obtain`` made.
         """
         self.may_load = entry.state is BackendState.KNOWN
         self.entry = entry

@@ -52,7 +52,7 @@ class Lock:
         path: The lock file.
         files: The sha256 of each shared library, by path.
         distributions: Version and sha256 of the RECORD of each distribution, by normalized name.
-        command: What writes it again, for the same folders of dynamic backends.
+        command: The command that writes it again, for the same folders of dynamic backends.
         is_missing: Whether there is no such file; it lists nothing then.
     """
 
@@ -92,7 +92,7 @@ class Lock:
 
         Args:
             path: The file.
-            command: What writes it again.
+            command: The command that writes it again.
         """
         try:
             with path.open("rb") as file:
@@ -163,7 +163,7 @@ class Lock:
         It is looked at once; both texts are empty if nothing is wrong with it.
 
         Args:
-            name: Of the distribution.
+            name: The name of the distribution.
             location: The folder that holds its metadata.
         """
         if (name, location) not in self._judged:

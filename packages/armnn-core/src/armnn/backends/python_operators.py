@@ -21,7 +21,7 @@ class OperatorBackend(Backend):
     """Runs registered operators, in the host's memory.
 
     Attributes:
-        operators: Those that it was given to run, by domain and name.
+        operators: The operators that it was given to run, by domain and name.
     """
 
     id: ClassVar[str] = PYTHON

@@ -76,7 +76,7 @@ class Registration:
         """Register a factory; return it unchanged.
 
         Raises:
-            InvalidArgumentError: It is none, its class has another id, or the id is taken.
+            InvalidArgumentError: It is not a factory, has another id, or the id is taken.
         """
         _check_factory(self.id, factory)
         origin = _origin_of(factory)

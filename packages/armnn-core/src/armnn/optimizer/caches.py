@@ -117,7 +117,7 @@ class _Finder:
 
     Args:
         network: Its shapes are known, or no operator waits for them.
-        sizes: What its open dimensions were taken as, by name.
+        sizes: The sizes that its open dimensions were taken as, by name.
         evaluate: Computes a layer whose inputs are constant.
     """
 

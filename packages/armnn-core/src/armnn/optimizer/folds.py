@@ -48,7 +48,7 @@ class FoldTrial(AcceptAll):
         """Check that the preferred backends run the stored layers.
 
         Args:
-            layers: Those of the rewritten network that need a backend.
+            layers: The layers of the rewritten network that need a backend.
             answers: The backends' answers about them, which are used for the assignment as well.
 
         Raises:
@@ -82,9 +82,10 @@ class FoldPermission:
         Args:
             candidates: The backends in the order of preference.
             named: Further backends that hints may name.
-            refused: What was refused before, about which no backend is asked again; grows.
-            doubtful: What the preferred backend refused in a trial; it takes all others. None if
-                there was no trial.
+            refused: Traits of layers that were refused before, about which no backend is asked
+                again; grows.
+            doubtful: Traits of layers that the preferred backend refused in a trial; it takes all
+                others. None if there was no trial.
         """
         self._ranks = _Ranks(candidates, named)
         self._refused = set[Hashable]() if refused is None else refused
@@ -140,7 +141,7 @@ def fold_permission(
 
     Args:
         participants: The backends.
-        doubtful: What the preferred backend refused in a trial; None if there was none.
+        doubtful: Traits of layers that the preferred backend refused in a trial, if there was one.
     """
     return FoldPermission(
         participants.candidates, participants.named, participants.refused_folds, doubtful

@@ -253,7 +253,7 @@ class Region:
 
     Attributes:
         seeds: The layers about which it has the wish.
-        layers: Those that change, in topological order.
+        layers: The layers that change, in topological order.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ class Region:
         """Ask the backend about the layers connected with seeds.
 
         Args:
-            forms: What layers of the network are in the layout, in topological order.
+            forms: The forms of the network's layers in the layout, in topological order.
             seeds: The layers about which the backend has the wish.
             layout: The layout.
             candidate: The backend.

@@ -66,9 +66,9 @@ class _Cut:
     """A network, cut where data must be known first.
 
     Attributes:
-        head: What can be prepared now. Its outputs are those of the network that it computes and
-            the values that ``rest`` reads, the latter named by ``crossing``.
-        rest: What must wait until the head has run; None if nothing must. Its inputs are
+        head: The part that can be prepared now. Its outputs are those of the network that it
+            computes and the values that ``rest`` reads, the latter named by ``crossing``.
+        rest: The part that waits until the head has run; None if all is known. Its inputs are
             ``crossing``, its outputs the other outputs of the network.
         crossing: Names of the values that go from the head to the rest.
         is_rewritten: Whether the head is the network as it was rewritten before.

@@ -175,7 +175,7 @@ class Plan:
         layers: The layers to run, in this order.
         make_report: Returns which layer runs where, and why.
         make_network: Makes the graph; is called once, if ever.
-        rest: What must wait for the outputs of this segment; None if nothing must.
+        rest: The part that waits for the outputs of this segment; None if there is none.
         crossing: The outputs that ``rest`` reads.
         has_refusals: Whether a backend refused a layer that another one runs; known of a plan that
             further ones are made from.

@@ -207,7 +207,8 @@ class Context:
             it.
         repeat: Runs it on unchecked inputs; see :func:`armnn.runtime.steps.repeating`. There once
             :meth:`begin_repeats` was called, as is the next one.
-        repeat_into: The same into given arrays; see :func:`armnn.runtime.steps.repeating_into`.
+        repeat_into: A repeated run into given arrays; see
+            :func:`armnn.runtime.steps.repeating_into`.
         submit: Submits the only step to its backend, by a deadline, if both is so.
     """
 

@@ -342,7 +342,7 @@ class LoadedPlan:
             name: The input.
             output: The output that is its next value.
             count: How many tensors it takes.
-            managers: Those of all contexts that will stand on them.
+            managers: The memory managers of all contexts that will be on them.
         """
         read, made = self.plan.inputs[name], self.plan.outputs[output]
         if made is None or made.factory != read.factory or _is_at_rest(read) or _is_at_rest(made):
@@ -1070,7 +1070,7 @@ class IdleMemory:
         """Wait until a run gives its context back.
 
         Args:
-            seen: What :attr:`returned` was before there was no memory.
+            seen: The value of :attr:`returned` before memory was out.
             control: Ends the wait when the run must end.
 
         Returns:

@@ -568,7 +568,7 @@ def _parts_of(value: object, around: tuple[object, ...]) -> object:
 
     Args:
         value: The function, or a part of it.
-        around: What it is a part of; a recursive function captures itself.
+        around: The objects that it is a part of; a recursive function captures itself.
     """
     parts: list[object]
     if any(each is value for each in around):
@@ -636,7 +636,7 @@ class _Code:
     Attributes:
         version: Its version.
         files: The sha256 of each, by the path below the folder of installed packages.
-        altered: Those that are not as they were installed.
+        altered: The files that are not as they were installed.
     """
 
     version: str

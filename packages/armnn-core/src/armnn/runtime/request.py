@@ -363,7 +363,7 @@ def memory_strategies(options: CreationOptions) -> MemoryStrategies | None:
     """Return the memory strategies, None for the default.
 
     Raises:
-        InvalidArgumentError: There is none of a name, or one cannot be imported.
+        InvalidArgumentError: A name is unknown, or its object cannot be imported.
     """
     if options.memory_strategy == DEFAULT_STRATEGY and not options.memory_strategies:
         return None

@@ -173,7 +173,7 @@ class Runtime(Closable):
             shapes: The sets of input shapes that it is prepared for, where the network leaves some
                 open; the file holds the weights of all of them once.
             profiler: Gets one event per phase.
-            states: Those with which the file will be loaded; see :func:`armnn.load_model`. It
+            states: The states with which the file will be loaded; see :func:`armnn.load_model`. It
                 matters for inputs to which outputs append rows.
             keywords: See :func:`armnn.optimize`.
 

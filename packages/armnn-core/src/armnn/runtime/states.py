@@ -83,8 +83,8 @@ def declared_states(
     """Return the declared states of a network: the output that follows each input.
 
     Args:
-        states: What the caller declares: from the name of an output to that of the input whose next
-            value it is, or "auto".
+        states: The declarations of the caller: from the name of an output to that of the input
+            whose next value it is, or "auto".
         inputs: The inputs of the network.
         outputs: Its outputs.
         aliases: Their second names.
@@ -296,7 +296,7 @@ class StateMemory:
         lock: Is taken by the call that runs: one thread at a time is in a stream.
         caches: The caches among the states, by input.
         counts: The inputs that say where the rows of a call go and how many there are, and how.
-        given: Those of which the caller of a run gave the value.
+        given: The states whose value the caller of a run gave.
         capacity: How many rows the caches that fill up have room for.
         length: How many of them are valid.
         copied_bytes: The bytes of states that calls have copied so far: of a cache in place those
@@ -321,10 +321,10 @@ class StateMemory:
 
         Args:
             pairs: See the attribute.
-            initial: What the states begin with.
+            initial: The first values of the states.
             caches: The caches of the network.
-            inputs: What the counters are.
-            lock: That of the memory in whose place this one comes.
+            inputs: The descriptions of the counters.
+            lock: The lock of the memory that this one replaces.
             make_arrays: Makes arrays for other processes; None if no other one uses them.
         """
         self.pairs = dict(pairs)
@@ -841,8 +841,8 @@ class StreamStates:
 
         Args:
             network: The network.
-            inputs: Those of the first call, or their shapes; they say how large open dimensions
-                are.
+            inputs: The inputs of the first call, or their shapes; they say how large open
+                dimensions are.
 
         Raises:
             InvalidArgumentError: A shape is not known in full.

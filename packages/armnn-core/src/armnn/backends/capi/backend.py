@@ -299,7 +299,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         """Return a workload that runs a program of this backend.
 
         Raises:
-            BackendError: It is none.
+            BackendError: It is not a program of this backend.
         """
         if not isinstance(program, NativeProgram):
             raise BackendError(f"{program!r} is not a program of backend {self.id!r}")

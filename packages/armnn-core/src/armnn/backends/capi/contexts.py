@@ -167,11 +167,11 @@ class NativeDevice:
     """A device that a backend can run on.
 
     Attributes:
-        id: What the user selects it by, as in the option ``Device``.
+        id: The id by which the user selects it, as in the option ``Device``.
         name: As in "Mali-G710".
         kind: "cpu", "gpu", "npu" or the vendor's word.
         memory_bytes: Its memory; 0 if that is not known.
-        fingerprint: What a serialized program depends on.
+        fingerprint: The facts that a serialized program depends on.
         info: Further facts.
         address: Where the backend's own description is.
     """

@@ -229,9 +229,9 @@ class DeviceMemory:
 
     Attributes:
         backend: The C backend.
-        device: What the user selected; None for the backend's first.
+        device: The device that the user selected; None for the backend's first.
         where: The device as DLPack numbers it.
-        alignment: Of offsets in a buffer; 0 where a buffer holds one tensor.
+        alignment: The alignment of offsets in a buffer; 0 where a buffer holds one tensor.
         is_placed: Whether it is ``armnn.device/2``.
         max_contexts: How many runs of a network have a context at a time; 0 for any number.
         has_streams: Whether its work is enqueued in streams.
@@ -292,7 +292,7 @@ class DeviceMemory:
 
         Args:
             name: The name of the function, which is there.
-            args: What it gets behind backend and device.
+            args: Its arguments behind backend and device.
         """
         make = getattr(self._table, name)
         destroy = self._table.buffer_destroy
@@ -302,7 +302,7 @@ class DeviceMemory:
         """Return a buffer's address, or its handle there.
 
         Raises:
-            BackendError: There is none.
+            BackendError: The buffer has no address.
         """
         address: int | None = self._table.data(buffer.pointer)
         if address is None:
@@ -581,7 +581,7 @@ class NativeHandle(TensorHandle):
 
     Attributes:
         memory: The device.
-        queue: What orders its use; None for a constant, and without streams.
+        queue: The queue that orders its use; None for a constant, and without streams.
     """
 
     __slots__ = (

@@ -550,7 +550,7 @@ class KeptGraph(Generic[_P]):
         """Return the program for other shapes; None if refused.
 
         Args:
-            changes: What is different for these shapes.
+            changes: The numbers that differ for these shapes.
             earlier: A program of the graph.
 
         Raises:

@@ -85,8 +85,8 @@ class NativeProgram(NativeObject, Program):
 
     Attributes:
         names: The names of its layers, by node id.
-        device: What it was compiled for; None for the backend's first.
-        fingerprint: Of the graph, if it is stored under that; else "".
+        device: The device that it was compiled for; None for the backend's first.
+        fingerprint: The fingerprint of the graph, if it is stored under that; else "".
         kept: Its graph, if it may be compiled for other shapes.
         weigh: Finds the footprint out, if it is not known yet.
     """
@@ -104,7 +104,7 @@ class NativeProgram(NativeObject, Program):
         """Own what compile or deserialize returned.
 
         Raises:
-            BackendError: That was NULL.
+            BackendError: The pointer was NULL.
         """
         library = backend.library
         if pointer is None:
@@ -224,7 +224,7 @@ class Envelope:
         backend_version: Its own version.
         api_version: The Backend API version that it needs.
         device: The id of the device; empty for the backend's first.
-        device_fingerprint: What the backend says of device, driver and library.
+        device_fingerprint: The backend's fingerprint of device, driver and library.
         graph_fingerprint: The sha256 of the graph with its constants.
         options: The user's options, as "name=value", in order.
     """
@@ -258,7 +258,7 @@ class Envelope:
         """Return the envelope of :meth:`header`.
 
         Raises:
-            StaleEntryError: It is none.
+            StaleEntryError: It is not a header of an envelope.
         """
         texts = {name: value for name, value in header.items() if isinstance(value, str)}
         options = header.get("options")

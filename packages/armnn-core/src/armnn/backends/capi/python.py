@@ -61,7 +61,7 @@ class DecodedGraph:
         node_ids: The ids of the nodes, by position.
         inputs: The values that execute receives, in its order.
         outputs: The values that execute writes, in its order.
-        constant_refs: What to keep as long as the network lives.
+        constant_refs: The constants to keep as long as the network lives.
     """
 
     def __init__(self, graph: abi.Graph) -> None:
@@ -207,7 +207,7 @@ class _PythonProgram:
     Attributes:
         graph: The graph.
         backend: The backend.
-        factory: What makes the tensors of a backend that does not work in host memory.
+        factory: The factory of tensors of a backend that does not work in host memory.
         workloads: One per layer.
     """
 
@@ -343,7 +343,7 @@ class _Hosted:
 
     Attributes:
         backend: The backend.
-        context: What it keeps for this opening.
+        context: The backend's context of this opening.
         reasons: The texts of each thread's last query.
         texts: Its capabilities.
     """

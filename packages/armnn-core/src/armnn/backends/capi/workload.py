@@ -51,7 +51,7 @@ class _Ports:
     Args:
         program: The program.
         arena: Holds what the descriptions point to.
-        queue: What orders the use of tensors that it puts on the device.
+        queue: The queue that orders the use of tensors that it puts on the device.
     """
 
     def __init__(self, program: NativeProgram, arena: Arena, queue: NativeQueue | None) -> None:

@@ -59,7 +59,7 @@ class Fault:
         file: Where the backend came from: a module, a library, or the command of a board.
         ending: How the process ended, or what it did: "SIGSEGV" for one.
         frame: The innermost Python frame of the worker, "" if it is not known.
-        layer: What it was doing, "" if nothing.
+        layer: The layer that it ran, or its other task; "" if there was none.
         call: Which call of the layer it was, from 1; 0 if it was none.
     """
 
@@ -153,7 +153,7 @@ class Transport:
 
         Args:
             message: The message.
-            descriptors: Those that are sent along; both ends must be sockets.
+            descriptors: Descriptors that are sent along; both ends must be sockets.
             until: When it must have been taken (``time.monotonic``), if ever.
 
         Raises:
@@ -446,7 +446,7 @@ class WorkerConnection:
         """Send a request; return the reply.
 
         Args:
-            document: What is wanted.
+            document: The request.
             blobs: The bytes for it.
             descriptors: The descriptors for it.
             most: How many bytes the reply may bring.
@@ -486,7 +486,7 @@ class WorkerConnection:
 
         Args:
             document: The error.
-            doing: What the worker was doing.
+            doing: The worker's task.
             call: Which call of that, from 1.
         """
         try:
@@ -509,8 +509,8 @@ class WorkerConnection:
         """Give the worker up; return the error that says why.
 
         Args:
-            did: What it did; "" if it has ended.
-            layer: What it was doing.
+            did: Its end, in words; "" if it has ended already.
+            layer: The layer that it ran, or its other task.
             call: Which call of that, from 1.
         """
         with self._losing:

@@ -65,7 +65,7 @@ class Mapped:
         """Map them.
 
         Args:
-            descriptor: Of the memory; it may be closed afterwards.
+            descriptor: The descriptor of the memory; it may be closed afterwards.
             size: In bytes.
             is_written: Whether this process may write them.
 
@@ -119,7 +119,7 @@ class Block(Mapped):
     process gets a private mapping, so that what it writes changes nothing here or in a worker.
 
     Attributes:
-        descriptor: What a worker maps.
+        descriptor: The descriptor that a worker maps.
         is_written_there: Whether a worker may map it for writing.
         places: The bytes of each tensor in it, by its offset.
     """

@@ -85,9 +85,9 @@ class Message:
     """A message.
 
     Attributes:
-        kind: What it is.
+        kind: The kind of message.
         sequence: The number of the request that it is or answers.
-        document: What it says.
+        document: The content, but the blobs.
         blobs: The bytes that go with it.
     """
 
@@ -120,7 +120,7 @@ def read_message(read: Callable[[int], memoryview], most: int = BLOBS_LIMIT) -> 
         most: How many bytes the blobs may have.
 
     Raises:
-        ProtocolError: It is none; nothing is allocated for what it claims beyond the limits.
+        ProtocolError: The bytes are not a message; nothing is allocated beyond the limits.
     """
     magic, major, kind, count, sequence, size, zero = _HEAD.unpack(read(_HEAD.size))
     if magic != MAGIC or zero != 0:
@@ -182,7 +182,7 @@ class Graph:
         """Return the value at a place.
 
         Raises:
-            ProtocolError: There is none.
+            ProtocolError: The network has no such value or layer.
         """
         row, index = integers(at, 2)
         values = self.rows[row] if row < len(self.rows) else ()
@@ -194,7 +194,7 @@ class Graph:
         """Return the layer of a number.
 
         Raises:
-            ProtocolError: There is none.
+            ProtocolError: The network has no such value or layer.
         """
         (number,) = integers([at], 1)
         if number >= len(self.layers):

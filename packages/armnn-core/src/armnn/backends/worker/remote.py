@@ -70,7 +70,7 @@ class RemoteGraph:
     """Layers of a network, encoded once.
 
     Attributes:
-        programs: What PreCompiled layers among them hold.
+        programs: The programs of PreCompiled layers among them.
     """
 
     def __init__(self, view: SubgraphView, constants: Constants) -> None:
@@ -117,7 +117,7 @@ class Compilation:
     """A subgraph that a worker's backend has optimized.
 
     Attributes:
-        programs: What it was compiled to, by position in the reply.
+        programs: The programs that it was compiled to, by position in the reply.
     """
 
     def __init__(self, graph: RemoteGraph, model: RemoteModel, context: ModelContext) -> None:
@@ -225,7 +225,7 @@ def _footprint_of(stored: object) -> Footprint | None:
     """Return the footprint of a program in a reply.
 
     Raises:
-        ProtocolError: It is none.
+        ProtocolError: It is not a footprint.
     """
     found = mapping(stored).get("footprint")
     if found is None:

@@ -33,7 +33,7 @@ class Supervisor:
     Attributes:
         recipe: How workers are started.
         starts: How many were started.
-        opened: What each worker has first: the context of a runtime.
+        opened: The first object of each worker: the context of a runtime.
     """
 
     def __init__(self, recipe: Recipe, tell: Callable[[Fault], object] | None = None) -> None:
@@ -76,7 +76,7 @@ class Supervisor:
             wait: Whether to wait for a worker that is being started anew.
 
         Raises:
-            WorkerLostError: There is none.
+            WorkerLostError: There is no worker.
             ArmnnError: The backend cannot be loaded.
         """
         link = self._link

@@ -138,7 +138,7 @@ class Served:
         """Do what a request says.
 
         Raises:
-            ProtocolError: It is none.
+            ProtocolError: It is not a request.
             Exception: The backend failed.
         """
         for number in sequence(request.get("free", [])):
@@ -419,7 +419,7 @@ class Served:
         """Return the number of an object to be made.
 
         Raises:
-            ProtocolError: It is none, or that of another object.
+            ProtocolError: The number is missing, or that of another object.
         """
         number = whole(request.get("number"))
         if number >= PROGRAMS_FROM or number in self._objects:
@@ -634,7 +634,7 @@ def _check_unchanged(examined: Any) -> None:
     """Refuse files that changed after the host examined them.
 
     Raises:
-        ProtocolError: It is no list of paths with states.
+        ProtocolError: It is not a list of paths with states.
         BackendUnavailableError: One has changed, or cannot be read.
     """
     try:

@@ -168,10 +168,10 @@ class Assignment:
         candidates: The backends that may be chosen by preference, in order.
         named: The backends that may be chosen by name only.
         preferred: Decides between types of conversions.
-        conversions: Those that the network has; None as long as it has none.
+        conversions: The conversions that the network has; None as long as it has none.
         refusals: Per layer, the backends that refused it before the chosen one.
         converted: Why a layer computes in Float32.
-        successors: What stands in the place of a layer, in running order.
+        successors: The layers in the place of a layer, in running order.
     """
 
     network: Network

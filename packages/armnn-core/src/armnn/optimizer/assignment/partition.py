@@ -53,7 +53,7 @@ def _are_one(order: list[Layer], inside: list[Layer], key: Key) -> bool:
 
     Args:
         order: All layers.
-        inside: Those with a key.
+        inside: The layers with a key.
         key: See :func:`partition`.
     """
     if len(set(map(key, inside))) != 1:

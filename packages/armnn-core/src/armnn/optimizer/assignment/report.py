@@ -124,7 +124,7 @@ class Report:
     Attributes:
         rows: The rows.
         skipped: The backends of the user's list that may be missing and could not be used.
-        parts: What runs together, in running order, with what crosses the borders between parts.
+        parts: The layers that run together, in running order, and the tensors between parts.
         choice: Why these backends take part, if a measurement was asked for (``"auto"``).
         copied: The inputs and outputs that were to stay where the caller has them and were copied
             nevertheless, with the reason of each.

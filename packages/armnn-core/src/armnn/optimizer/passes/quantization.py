@@ -382,7 +382,7 @@ def _replace(network: Network, fold: _Fold, replaced: dict[Value, Value]) -> Col
     Args:
         network: Is changed.
         fold: The layers that are replaced.
-        replaced: What was replaced before, by which values; grows.
+        replaced: The values that were replaced before, and by which; grows.
 
     Returns:
         The new layers.

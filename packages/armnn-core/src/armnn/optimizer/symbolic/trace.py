@@ -360,7 +360,7 @@ class Trace:
         infos: The infos of the values of the network that are symbolic, once they are known.
         descriptors: The parameters of its layers that are symbolic, once they are known.
         sources: Where the data of its Constant layers comes from that depend on the shapes.
-        multiply_adds: Those of layers, by name, where they depend on the shapes.
+        multiply_adds: The multiply-adds of layers, by name, where they depend on the shapes.
     """
 
     def __init__(self, network: Network, shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -393,7 +393,7 @@ class Survivor:
 
     Args:
         run: Runs the network once, on the call's arrays.
-        limited: The same, while its caller limits or watches it.
+        limited: The run while its caller limits or watches it.
         instead: Computes the same from the same arrays, wherever it can be; it copies the states.
         after: Called after each run that is not ``instead``, if there is anything to call.
         memory: The states.
