@@ -101,6 +101,13 @@ def products(kind: DataType, arithmetic: QuantizedArithmetic) -> Network:
     net.add_output("products", net.add_batch_mat_mul(
         x, x, transpose_y=True, output=TensorInfo(None, kind, 0.05 * fine, -zero)
     ))  # fmt: skip
+    fixed = net.add_constant(
+        rng.integers(-128, 128, (6, 7)).astype(kind.numpy_dtype),
+        TensorInfo((6, 7), kind, 0.01, -2 * zero),
+    )
+    net.add_output("by a constant", net.add_batch_mat_mul(
+        x, fixed, output=TensorInfo(None, kind, 0.05 * fine, zero)
+    ))  # fmt: skip
     first = net.add_slice(x, begin=(0, 0, 0, 0), size=(1, 1, 4, 1))
     net.add_output("outer", net.add_batch_mat_mul(
         x, first, transpose_x=True, output=TensorInfo(None, kind, 0.01 * fine, zero)

@@ -81,7 +81,9 @@ def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitu
     places: dict[Value, Argument] = {value: In(place) for place, value in enumerate(read)}
     for value in part.inputs:
         if value.constant is not None:
-            places[value] = Weights((value.constant,), "as they are", lambda array: array)
+            places[value] = Weights(
+                (value.constant,), "as they are", lambda array: array, value.info
+            )
     if is_head:
         chain = chain_of(followers, places, head.output)
         alone = _HEADS[head.type](head, chain) if followers else launches_of(head, arithmetic)

@@ -53,11 +53,13 @@ class Weights:
         sources: The arrays that they are made of.
         order: A name of the order; arrays that two layers use in one order are kept once.
         pack: Makes an array of the sources, float32 unless the kernel reads another type.
+        info: The tensor, of a constant that a kernel reads as it reads computed ones.
     """
 
     sources: tuple[NDArray[Any], ...]
     order: Hashable
     pack: Callable[..., NDArray[Any]]
+    info: TensorInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,7 @@ class LaunchingWorkload(Workload):
                 start = np.uint32(tensor.offset // itemsize + argument.start)
                 values += [tensor.buffer, start, _steps(tensor.info)]
             elif isinstance(argument, Weights):
-                values += [self._packed[argument].buffer, np.uint32(0), _NO_STEPS]
+                values += [self._packed[argument].buffer, np.uint32(0), _steps(argument.info)]
             elif isinstance(argument, Check):
                 values += [queue.faults, np.int32(queue.check(argument.message))]
             elif isinstance(argument, int):
@@ -257,9 +259,9 @@ def _is_same(one: DeviceTensor | None, other: DeviceTensor) -> bool:
     return one.buffer.int_ptr == other.buffer.int_ptr and one.offset == other.offset
 
 
-def _steps(info: TensorInfo) -> Any:
+def _steps(info: TensorInfo | None) -> Any:
     """Return scale and zero point as kernels take them."""
-    if not info.is_quantized or len(info.scales) != 1:
+    if info is None or not info.is_quantized or len(info.scales) != 1:
         return _NO_STEPS
     return _float2(info.scales[0], info.zero_points[0])
 
