@@ -457,11 +457,15 @@ def gpu_oclgrind(session: nox.Session) -> None:
     report = Path(session.create_tmp(), "oclgrind.xml").absolute()
     env = {**_driver(session, found[0]), "OCLGRIND_DATA_RACES": "1"}
     written = (f"--junitxml={report}", "--override-ini=junit_logging=system-out")
-    _gpu(session, "Oclgrind", "gpu", env, "-k", "computed_rightly or graphs", *written)
+    # Oclgrind runs one kernel at a time: it ends the process where two threads run some.
+    cases = "computed_rightly or graphs and not threads"
+    _gpu(session, "Oclgrind", "gpu", env, "-k", cases, *written)
     for each in ElementTree.parse(report).iter("system-out"):
-        _, _, said = "".join(each.itertext()).partition("\n")  # under a headline
-        if said.strip():
-            session.error(f"Oclgrind found something: {said.strip()[:2000]}; see {report}")
+        _, *lines = "".join(each.itertext()).splitlines()  # under a headline
+        # clang counts warnings.
+        found = [line for line in lines if line.strip() and not line.endswith("generated.")]
+        if found:
+            session.error("\n".join([*found[:20], f"Oclgrind found this; see {report}"]))
 
 
 @nox.session(requires=["build"], default=False, allow_parallel=False)
