@@ -13,6 +13,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from armnn_tools.cli.main import main
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -66,33 +68,49 @@ def bad(tmp_path: Path, good: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs the command in this process; an exception is the test's."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        try:
+            status = main([str(each) for each in arguments])
+        except SystemExit as end:  # argparse's
+            status = int(end.code or 0)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, status, said.out, said.err)
+
+    return run
+
+
 def refused(attempt: subprocess.CompletedProcess[str]) -> str:
     """Return the message of a command that failed properly."""
-    assert attempt.returncode not in (0, -6, -11)
-    assert "Traceback" not in attempt.stderr
+    assert attempt.returncode != 0
     assert attempt.stderr.startswith(("armnn: error: ", "usage: "))
     return attempt.stderr
 
 
 @pytest.mark.parametrize(
-    ("command", "name"),
+    ("word", "name"),
     [
-        (command, name)
-        for command in ("run", "inspect")
+        (word, name)
+        for word in ("run", "inspect")
         for name in MODEL_ERRORS
-        if (command, name) != ("inspect", "unsupported.onnx")
+        if (word, name) != ("inspect", "unsupported.onnx")
     ],
 )
 def test_a_bad_model_is_refused_with_its_name_and_what_is_wrong(
-    installed: Run, bad: Path, command: str, name: str
+    command: Run, bad: Path, word: str, name: str
 ) -> None:
-    message = refused(installed("armnn", command, bad / name))
+    message = refused(command(word, bad / name))
     for part in MODEL_ERRORS[name]:
         assert part.lower() in message.lower()
 
 
-def test_an_unsupported_model_is_inspected_and_fails(installed: Run, bad: Path) -> None:
-    done = installed("armnn", "inspect", bad / "unsupported.onnx")
+def test_an_unsupported_model_is_inspected_and_fails(command: Run, bad: Path) -> None:
+    done = command("inspect", bad / "unsupported.onnx")
     assert done.returncode == 1
     for operator in ("NotAnOperator", "AlsoNone"):
         assert operator in done.stdout
@@ -109,8 +127,8 @@ def test_a_folder_that_cannot_be_scanned_is_warned_of_and_nothing_is_loaded(
     )
 
 
-def test_an_unknown_backend_is_refused_with_the_known_ones(installed: Run, good: Path) -> None:
-    message = refused(installed("armnn", "run", good, "--backends", "CpuReff"))
+def test_an_unknown_backend_is_refused_with_the_known_ones(command: Run, good: Path) -> None:
+    message = refused(command("run", good, "--backends", "CpuReff"))
     assert "'CpuReff'" in message
     assert "CpuRef" in message.replace("CpuReff", "")
 
@@ -127,10 +145,10 @@ def test_an_unknown_backend_is_refused_with_the_known_ones(installed: Run, good:
     ids=["shape", "rank", "type", "value", "text"],
 )
 def test_an_input_that_does_not_fit_is_refused_with_what_is_expected(
-    installed: Run, good: Path, tmp_path: Path, array: NDArray[Any], parts: list[str]
+    command: Run, good: Path, tmp_path: Path, array: NDArray[Any], parts: list[str]
 ) -> None:
     np.save(tmp_path / "x.npy", array)
-    message = refused(installed("armnn", "run", good, "--input", f"x={tmp_path / 'x.npy'}"))
+    message = refused(command("run", good, "--input", f"x={tmp_path / 'x.npy'}"))
     for part in parts:
         assert part.lower() in message.lower().replace(", ", ",")
 
@@ -149,21 +167,19 @@ def test_an_input_that_does_not_fit_is_refused_with_what_is_expected(
     ids=lambda arguments: " ".join(arguments),
 )
 def test_a_wrong_argument_is_refused_by_its_name(
-    installed: Run, good: Path, arguments: list[str]
+    command: Run, good: Path, arguments: list[str]
 ) -> None:
     option, value = arguments
-    message = refused(installed("armnn", "run", good, *arguments))
+    message = refused(command("run", good, *arguments))
     name, _, file = value.partition("=")
     assert option in message or name in message or (file and file in message)
 
 
-def test_nan_and_infinity_pass_through(installed: Run, good: Path, tmp_path: Path) -> None:
+def test_nan_and_infinity_pass_through(command: Run, good: Path, tmp_path: Path) -> None:
     data = np.array([[np.nan, np.inf, -np.inf], [0, -1, 1]], np.float32)
     np.save(tmp_path / "x.npy", data)
     result = tmp_path / "y.npy"
-    run = installed(
-        "armnn", "run", good, "--input", f"x={tmp_path / 'x.npy'}", "--output", f"y={result}"
-    )
+    run = command("run", good, "--input", f"x={tmp_path / 'x.npy'}", "--output", f"y={result}")
     assert run.returncode == 0, run.stderr
     negative_rectified = [[np.nan, -np.inf, 0], [0, 0, -1]]
     np.testing.assert_array_equal(np.load(result), np.array(negative_rectified, np.float32))
