@@ -463,9 +463,9 @@ def gpu_oclgrind(session: nox.Session) -> None:
     for each in ElementTree.parse(report).iter("system-out"):
         _, *lines = "".join(each.itertext()).splitlines()  # under a headline
         # clang counts warnings.
-        found = [line for line in lines if line.strip() and not line.endswith("generated.")]
-        if found:
-            session.error("\n".join([*found[:20], f"Oclgrind found this; see {report}"]))
+        said = [line for line in lines if line.strip() and not line.endswith("generated.")]
+        if said:
+            session.error("\n".join([*said[:20], f"Oclgrind found this; see {report}"]))
 
 
 @nox.session(requires=["build"], default=False, allow_parallel=False)
