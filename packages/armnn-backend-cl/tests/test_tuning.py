@@ -66,10 +66,8 @@ def no_blobs_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize(
-    "tile", [Tile(2, 8, 1, 32), Tile(8, 4, 2, 256), Tile(8, 16, 1, 128)], ids=str
-)
-def test_every_tile_makes_the_same_bits(monkeypatch: pytest.MonkeyPatch, tile: Tile) -> None:
+@pytest.mark.parametrize("tile", [Tile(2, 8, 1, 32), Tile(8, 4, 2, 256)], ids=str)
+def test_tiles_make_the_same_bits(monkeypatch: pytest.MonkeyPatch, tile: Tile) -> None:
     plain = run()
     times = Times(monkeypatch, tile)
     made: list[Launch] = []

@@ -6,70 +6,79 @@
 #define MASK ((1 << BITS) - 1)
 
 #ifdef ROWS
-// The product of rows of x and of such weights: a group makes COLUMNS columns of ROWS rows, its items
-// sum up every fourth block of a column, and the four sums are added up in a tree. Words of a column
-// lie `columns` apart, so that items side by side read words side by side.
+// The product of rows of x and of such weights: a work item sums up every eighth block of four
+// columns of ROWS rows, a group does so for COLUMNS columns, and the eight sums are added up in a
+// tree. Words of a column lie `stride` apart, so that items side by side read words side by side.
 // Generated before it, too: OPERANDS and CHAIN(v, i), what is done to each result.
-#define COLUMNS (GROUP / 4)
+#define SLICES 8
+#define LANES (GROUP / SLICES)
+#define COLUMNS (4 * LANES)
 #define WORD (32 / BITS)
 
 #ifdef GIVEN
-#define ZERO_OF(b) AT(zeros)[(b) * columns + column]
+#define ZERO_OF(b) vload4(0, AT(zeros) + (b) * stride + column)
 #else
-#define ZERO_OF(b) ZERO
+#define ZERO_OF(b) (float4)(ZERO)
 #endif
 
-#define ADD(word, i)                                                         \
-  do {                                                                       \
-    const float v = (float)((word) >> (i) * BITS & MASK) - zero;             \
-    for (int p = 0; p < ROWS; ++p)                                           \
-      part[p] = fma(READ_X(row[p] + k + (i)), v, part[p]);                   \
+#define ADD(words, i)                                                              \
+  do {                                                                             \
+    const float4 v = convert_float4((words) >> (uint)((i) * BITS) & MASK) - zero;  \
+    for (int p = 0; p < ROWS; ++p)                                                 \
+      part[p] = fma((float4)(READ_X(row[p] + k + (i))), v, part[p]);               \
   } while (0)
 
 __kernel void matmul_blocks(OPERANDS INPUT(X, x), INPUT(uint, weights), INPUT(float, scales),
                             INPUT(float, zeros), INPUT(float, bias), OUTPUT(OUT, out),
                             const int rows, const int columns, const int depth, const int blocks) {
-  __local float shared[ROWS][GROUP];
-  const int lane = get_local_id(0), across = (columns + COLUMNS - 1) / COLUMNS;
-  const int made = get_group_id(0) % across * COLUMNS + lane % COLUMNS;
-  const int column = min(made, columns - 1), first = get_group_id(0) / across * ROWS;
+  __local float4 shared[ROWS][GROUP];
+  const int item = get_local_id(0), across = (columns + COLUMNS - 1) / COLUMNS;
+  const int slice = item / LANES, stride = (columns + 3) / 4 * 4;
+  const int made = (get_group_id(0) % across * LANES + item % LANES) * 4;
+  const int column = min(made, stride - 4), first = get_group_id(0) / across * ROWS;
   const __global X *row[ROWS];
-  float sum[ROWS];
+  float4 sum[ROWS];
   for (int p = 0; p < ROWS; ++p) {
     row[p] = AT(x) + min(first + p, rows - 1) * depth;
     sum[p] = 0;
   }
 
-  for (int b = lane / COLUMNS; b < blocks; b += 4) {
-    const float zero = ZERO_OF(b), scale = AT(scales)[b * columns + column];
+  for (int b = slice; b < blocks; b += SLICES) {
+    const float4 zero = ZERO_OF(b), scale = vload4(0, AT(scales) + b * stride + column);
     const int end = min((b + 1) * BLOCK, depth);
-    float part[ROWS];
+    float4 part[ROWS];
     for (int p = 0; p < ROWS; ++p)
       part[p] = 0;
     int k = b * BLOCK;
     for (; k + WORD <= end; k += WORD) {
-      const uint word = AT(weights)[k / WORD * columns + column];
+      const uint4 words = vload4(0, AT(weights) + k / WORD * stride + column);
       for (int i = 0; i < WORD; ++i)
-        ADD(word, i);
+        ADD(words, i);
     }
     if (k < end) {
-      const uint word = AT(weights)[k / WORD * columns + column];
+      const uint4 words = vload4(0, AT(weights) + k / WORD * stride + column);
       for (int i = 0; i < end - k; ++i)
-        ADD(word, i);
+        ADD(words, i);
     }
     for (int p = 0; p < ROWS; ++p)
       sum[p] = fma(scale, part[p], sum[p]);
   }
   for (int p = 0; p < ROWS; ++p)
-    shared[p][lane] = sum[p];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (lane >= COLUMNS || made >= columns)
+    shared[p][item] = sum[p];
+  for (int half_ = SLICES / 2; half_ > 0; half_ /= 2) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (slice < half_)
+      for (int p = 0; p < ROWS; ++p)
+        shared[p][item] += shared[p][item + half_ * LANES];
+  }
+  if (slice > 0 || made >= columns)
     return;
   for (int p = 0; p < ROWS && first + p < rows; ++p) {
-    const float total = (shared[p][lane] + shared[p][lane + COLUMNS]) +
-                        (shared[p][lane + 2 * COLUMNS] + shared[p][lane + 3 * COLUMNS]);
+    float result[4];
+    vstore4(shared[p][item] + vload4(0, AT(bias) + column), 0, result);
     const int at = (first + p) * columns + column;
-    STORE_OUT(at, CHAIN(total + AT(bias)[column], at));
+    for (int o = 0; o < min(4, columns - column); ++o)
+      STORE_OUT(at + o, CHAIN(result[o], at + o));
   }
 }
 #else

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _ROWS: Final = 4
 """The most rows of a product that a group of work items makes."""
 
+_COLUMNS: Final = GROUP // 2
+"""Columns that it makes: an eighth of its items has four each."""
+
 
 @lowers("MatMulNBits")
 def mat_mul_n_bits(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
@@ -54,7 +57,7 @@ def mat_mul_n_bits(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
         Weights((weights,), ("words", d.bits, depth), lambda array: _words(array, depth * d.bits)),
         packed_scales,
         packed_scales if zeros is None else _packed_zeros(zeros, d.bits, blocks),
-        biases(layer, "weights", columns)("as they are", lambda array: array),
+        biases(layer, "weights", columns)("in fours", _in_fours),
         Out(0),
         rows,
         columns,
@@ -63,7 +66,7 @@ def mat_mul_n_bits(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
     )
     text = accessors(x=elements_of(layer.input_infos[0]), out=elements_of(layer.output_infos[0]))
     source = program(text, chain.text, "blocks.cl", **macros)
-    groups = -(-columns // (GROUP // 4)) * -(-rows // at_once)
+    groups = -(-columns // _COLUMNS) * -(-rows // at_once)
     return [Launch(source, "matmul_blocks", arguments, groups, groups=True)]
 
 
@@ -98,8 +101,13 @@ def dequantize_blocks(layer: Layer) -> Sequence[Launch]:
     return [Launch(source, "dequantize_blocks", arguments, y.num_elements)]
 
 
+def _in_fours(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array with zeros behind its last axis, a multiple of four."""
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, -array.shape[-1] % 4)])
+
+
 def _columns_last(array: NDArray[Any]) -> NDArray[Any]:
-    return array.T.astype(np.float32)
+    return _in_fours(array.T.astype(np.float32))
 
 
 def _words(array: NDArray[Any], bits: int) -> NDArray[Any]:
@@ -108,7 +116,7 @@ def _words(array: NDArray[Any], bits: int) -> NDArray[Any]:
     padded = np.zeros((len(array), count * 4), np.uint8)
     kept = array[:, : count * 4]
     padded[:, : kept.shape[1]] = kept
-    return padded.view("<u4").T
+    return _in_fours(padded.view("<u4").T)
 
 
 def _packed_zeros(zeros: NDArray[Any], bits: int, blocks: int) -> Weights:
