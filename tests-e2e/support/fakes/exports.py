@@ -29,6 +29,8 @@ class Export:
         bias: Whether scores get less with the distance of a key.
         looks_back: Whether the first query of a call sees all tokens of the call.
         tells: Whether the number of tokens is among what is computed.
+        chunk: How many tokens see each other only; 0 for all.
+        far: After how many tokens places have other angles; 0 for never.
     """
 
     mask: str = "boolean"
@@ -38,6 +40,8 @@ class Export:
     bias: bool = False
     looks_back: bool = False
     tells: bool = False
+    chunk: int = 0
+    far: int = 0
 
 
 EXPORTS = {
@@ -54,6 +58,8 @@ OTHERS = {
     "bias": Export("added", bias=True),
     "both directions": Export("boolean", looks_back=True),
     "length": Export("boolean", tells=True),
+    "chunks": Export("boolean", chunk=40),
+    "angles by length": Export("boolean", far=50),
 }
 """Those that keep their caches as they are."""
 
@@ -101,6 +107,12 @@ class _ExportWriter(Writer):
             self.add("Sub", ["queries.column", self.number("window", self.export.window)], "far")
             self.add("Greater", ["keys", "far"], "near")
             seen = self.add("And", [seen, "near"], "in_window")
+        if self.export.chunk:
+            chunk = self.number("chunk", self.export.chunk)
+            self.add("Div", ["keys", chunk], "keys.chunk")
+            self.add("Div", ["queries.column", chunk], "queries.chunk")
+            self.add("Equal", ["keys.chunk", "queries.chunk"], "together")
+            seen = self.add("And", [seen, "together"], "in_chunk")
         self.add("Cast", ["attention_mask"], "counts", to=TensorProto.BOOL)
         self.add("Unsqueeze", ["counts", self.number("middle", [1, 2])], "counts.keys")
         return self.add("And", [seen, "counts.keys"], "seen")
@@ -165,7 +177,11 @@ class _ExportWriter(Writer):
             given = self.add("Unsqueeze", ["queries", "zero.axis_"], "places")
         self.add("Unsqueeze", [given, "last.axis_"], "places.column")
         self.add("Cast", ["places.column"], "places.real", to=TensorProto.FLOAT)
-        self.add("Mul", ["places.real", self.hold("powers", powers)], "angles.half")
+        held = self.hold("powers", powers)
+        if self.export.far:
+            self.add("Greater", ["all", self.number("far", self.export.far)], "is_far")
+            held = self.add("Where", ["is_far", self.hold("slow", powers / 2), held], "chosen")
+        self.add("Mul", ["places.real", held], "angles.half")
         self.add("Concat", ["angles.half", "angles.half"], "angles", axis=-1)
         for name, operator in (("cos", "Cos"), ("sin", "Sin")):
             self.add(operator, ["angles"], f"{name}.rows")

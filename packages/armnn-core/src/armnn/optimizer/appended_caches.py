@@ -53,8 +53,11 @@ _HIDDEN: Final = -9e3
 _MOST_NUMBERS: Final = 1 << 24
 """The most elements of a tensor that is computed to recognize attention."""
 
-_MOST_TOKENS: Final = 1 << 20
-"""The most tokens that a mask is tried with."""
+_MOST_TOKENS: Final = 1 << 18
+"""The most tokens that masks and places are tried with."""
+
+_MANY: Final = 1 << 15
+"""How many tokens masks and places are always tried with, but for masks of tables."""
 
 _FEW: Final = 8
 """Sizes below it are covered by the first sizes that attention is tried with."""
@@ -368,19 +371,18 @@ class _Recognizer:
         Raises:
             _UnlikeError: There is a number that is too large to be tried, or a table.
         """
-        starts = [each.masked for each in found if each.masked is not None]
-        sizes: dict[_Sizes, None] = {}
-        for layer in _read_layers(starts, {each.scores for each in found if each.scores}):
+        masks = [each.masked for each in found if each.masked is not None]
+        scores = {each.scores for each in found if each.scores}
+        tables: dict[_Sizes, None] = {}
+        for layer in _read_layers(masks, scores):
             if layer.data is not None and layer.data.size > _FEW:
                 rows = layer.data.shape[-1]
                 if layer.data.size != rows * rows or rows * rows > _MOST_NUMBERS:
                     raise _UnlikeError(f"its mask is computed from the table {layer.name!r}")
-                sizes[_Sizes(1, 0, rows)] = None
-            for number in _numbers(layer):
-                if number > _MOST_TOKENS:
-                    raise _UnlikeError(f"its mask depends on {number} tokens")
-                sizes[_Sizes(1, number + 3, 2)] = None
-        return [*map(self._fitted, sizes)]
+                tables[_Sizes(1, 0, rows)] = None
+        # A table has no rows for more tokens.
+        far = [] if tables else [_Sizes(1, many + 3, 2) for many in _turning_points(masks, scores)]
+        return [*map(self._fitted, (*tables, *far))]
 
     def _scales(
         self, found: Sequence[_Attention], shapes: Sequence[_Static]
@@ -454,19 +456,30 @@ class _Recognizer:
             place = _place([arrays[index] for arrays in made], tried)
             if place is not None:
                 positions[value] = place
+        for many in _turning_points(positions, {}) if positions else ():
+            sizes = self._fitted(_Sizes(2, many + 3, 2))
+            for value, array in zip(
+                positions, self._computed([*positions], sizes, cuts(sizes)), strict=True
+            ):
+                if _place([array], [sizes]) != positions[value]:
+                    raise _UnlikeError(f"{value.name!r} is another place after {many} tokens")
         _, read = self._following(kept, positions)
+        if not read:
+            return positions
+        rooms = _turning_points(read, positions)
         for arrays, sizes in zip(made, tried, strict=True):
             places = {
                 value: array
                 for value, array in zip(whole, arrays, strict=True)
                 if value in positions
             }
-            roomy = sizes._replace(past=sizes.columns + 6, counted=sizes.columns)
             expected = self._computed(read, sizes, cuts(sizes) | places)
-            others = self._computed(read, roomy, cuts(roomy) | places)
-            for value, one, other in zip(read, expected, others, strict=True):
-                if not np.array_equal(one, other):
-                    raise _UnlikeError(f"{value.name!r} follows from how many tokens there are")
+            for room in (sizes.columns + 3, *rooms):
+                roomy = sizes._replace(past=room + 3, counted=sizes.columns)
+                others = self._computed(read, roomy, cuts(roomy) | places)
+                for value, one, other in zip(read, expected, others, strict=True):
+                    if not np.array_equal(one, other):
+                        raise _UnlikeError(f"{value.name!r} follows from how many tokens there are")
         return positions
 
     def _kept(self, found: Sequence[_Attention]) -> set[Layer]:
@@ -724,6 +737,22 @@ def _read_layers(
         if sees_shapes or value.producer.type != "Shape":
             pending += [each for each in value.producer.inputs if each is not None]
     return found
+
+
+def _turning_points(values: Iterable[Value], cuts: Collection[Value]) -> list[int]:
+    """Return numbers of tokens after which values may follow in another way from them.
+
+    Args:
+        values: The values.
+        cuts: Values that are not computed.
+
+    Raises:
+        _UnlikeError: There is one that is too large to be tried.
+    """
+    numbers = {_MANY}.union(*map(_numbers, _read_layers(values, cuts)))
+    if max(numbers) > _MOST_TOKENS:
+        raise _UnlikeError(f"the number {max(numbers)} may be one of tokens")
+    return sorted(numbers)
 
 
 def _numbers(layer: Layer) -> set[int]:
