@@ -49,7 +49,7 @@ class DeviceMemory:
     """The memory of a device that the host does not reach.
 
     Attributes:
-        device_type: Of its tensors, as in ``armnn_tensor``.
+        device_type: The device type of its tensors, as in ``armnn_tensor``.
         device_id: As above.
     """
 
@@ -73,7 +73,7 @@ class DeviceMemory:
         """Return the device whose tensors ``execute`` needs, None if it takes host memory.
 
         Args:
-            table: Of the backend, which is asked for what its own Backend API has.
+            table: The backend's table, of which functions of its Backend API are used.
             backend: The object that ``create`` made.
             call: How functions of the extension are called.
 

@@ -96,7 +96,8 @@ class Exports:
         """Look them up.
 
         Args:
-            library: What has them as attributes, such as an answer of :func:`open_library`.
+            library: The object that has them as attributes, such as a result of
+                :func:`open_library`.
 
         Raises:
             LibraryError: One is missing.

@@ -122,7 +122,7 @@ class GuardedTensor:
             size: In bytes.
             content: The elements of an input; None for an output.
             layout: Where in the pages the elements are.
-            alignment: What the address is a multiple of, in bytes.
+            alignment: The alignment of the address, in bytes.
         """
         offset = -(-_ALIGNMENT // alignment) * alignment  # canaries stand before the elements
         body = -(-(offset + size + 1) // _PAGE) * _PAGE

@@ -92,7 +92,7 @@ class LinkedNames(NamedTuple):
     """The names that the dynamic linker looks up and gives away when it loads a file.
 
     Attributes:
-        links: What the file and its libraries are linked with, in order.
+        links: The libraries that the file and its libraries are linked with, in order.
         brought: The files that are mapped, by each name that they answer to from then on.
     """
 

@@ -101,7 +101,7 @@ def _register(package: str) -> None:
     """Register a package's library, once in the process.
 
     Raises:
-        InvalidArgumentError: There is none, or onnxruntime does not take it.
+        InvalidArgumentError: There is no such package, or onnxruntime refuses it.
     """
     register = getattr(onnxruntime, "register_execution_provider_library", None)
     try:

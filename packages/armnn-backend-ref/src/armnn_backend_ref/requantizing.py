@@ -61,9 +61,10 @@ class IntegerForm:
     """How a layer is computed in integers.
 
     Attributes:
-        decoders: What makes whole numbers of the inputs, by place; those left out are as stored.
-        encoder: What stores the result.
-        function: What computes it instead of the layer's operation; None for that.
+        decoders: The functions that make whole numbers of the inputs, by place; those left out are
+            as stored.
+        encoder: The function that stores the result.
+        function: The function in the place of the layer's operation; None for that.
         real: The type of the whole numbers that the decoders make.
     """
 

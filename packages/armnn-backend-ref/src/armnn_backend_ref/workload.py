@@ -64,7 +64,8 @@ class _Constant:
     """A constant's decoded values, shared by a network's specializations.
 
     Attributes:
-        stored: What they were decoded from: held beside them, so that its id stays its own.
+        stored: The array that they were decoded from: held beside them, so that its id stays its
+            own.
         values: The real values.
     """
 
@@ -81,7 +82,7 @@ class _Argument(NamedTuple):
     Attributes:
         place: Which input.
         constant: Its real values, if they are known already.
-        decode: What makes real values of it; None if there is nothing to do.
+        decode: The function that makes real values of it; None if it has real ones.
     """
 
     place: int
@@ -237,8 +238,9 @@ def _constant(
 
     Args:
         value: The constant, or another value.
-        decode: What makes real values of it; None if it stores them.
-        reading: What ``decode`` follows from: two layers may read one constant differently.
+        decode: The function that makes real values of it; None if it stores them.
+        reading: The facts that ``decode`` follows from: two layers may read one constant
+            differently.
         model: Where decoded constants are shared.
     """
     stored = value.constant

@@ -171,7 +171,7 @@ def blocks(
     """Return repeatable random rows in blocks.
 
     Args:
-        data_type: Of scales and real zero points.
+        data_type: The type of scales and real zero points.
         shape: The shape of the numbers.
         bits: The bits of a number.
         block_size: How many numbers of a row share a scale.

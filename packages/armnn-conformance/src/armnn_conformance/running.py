@@ -156,7 +156,7 @@ class BoundCase:
         """Run the step; return copies of its outputs.
 
         Args:
-            by: What runs the step, if it is not simply called.
+            by: The function that runs the step, if it is not simply called.
 
         Raises:
             NonconformityError: It wrote to an input or past the ends of an output.

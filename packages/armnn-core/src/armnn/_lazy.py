@@ -62,7 +62,7 @@ def _module(package: str, name: str) -> Any:
     """Return a module of a package.
 
     Raises:
-        AttributeError: There is none, or the distribution that brings it is not installed.
+        AttributeError: There is no such name, or the distribution that brings it is not installed.
     """
     try:
         return import_module(f"{package}.{name}")

@@ -80,7 +80,7 @@ class _Load:
 
     Attributes:
         seconds: By stage.
-        stages: Those that have begun and not ended, the innermost last.
+        stages: The stages that have begun and not ended, the innermost last.
         inside: For each of them, the time of the stages inside it.
     """
 
@@ -111,7 +111,7 @@ class _Load:
         """Count a block of this thread as the load.
 
         Args:
-            name: What has the time that no stage has.
+            name: The name for time outside of stages.
         """
         token = _current.set(self)
         try:
@@ -164,7 +164,7 @@ def more(loaded: _Loaded, name: str) -> Iterator[None]:
 
     Args:
         loaded: The network.
-        name: What has the time that no stage has: REST or FIRST_RUN.
+        name: The name for time outside of stages: REST or FIRST_RUN.
     """
     if _current.get() is not None or FIRST_RUN in loaded.load_times:
         yield
@@ -251,7 +251,7 @@ def count_packing(nanoseconds: object, began: float) -> None:
     """Count a part of a call that compiles as packing.
 
     Args:
-        nanoseconds: What the backend reports: a whole number, or nothing.
+        nanoseconds: The time that the backend reports: a whole number, or nothing.
         began: When the call began, by ``time.perf_counter``; it has just ended.
     """
     load = _current.get()

@@ -74,7 +74,7 @@ def unknown(
     """Return the error of a name that does not exist.
 
     Args:
-        what: What it would be the name of, with the mark {} in its place.
+        what: The kind of thing that it would name, with the mark {} in its place.
         name: The name as it was written.
         known: The names that exist.
         beside: Further ones, which are suggested and not listed.
@@ -96,7 +96,7 @@ def with_known_names(
     """Return a decorator: unknown keywords of a class raise UnknownNameError.
 
     Args:
-        what: What a field is, with the mark {} in place of its name.
+        what: The kind of field, with the mark {} in place of its name.
         removed: The advice for names that existed before.
     """
 

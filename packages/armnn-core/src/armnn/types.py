@@ -40,7 +40,7 @@ class ArmnnEnum(IntEnum):
         """Return the member that Arm NN spells ``arm_name``.
 
         Raises:
-            UnknownNameError: There is none; it is a KeyError.
+            UnknownNameError: No member has that name; it is a KeyError.
         """
         for member in cls:
             if member.arm_name == arm_name:

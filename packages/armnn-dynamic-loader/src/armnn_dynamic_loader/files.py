@@ -33,7 +33,7 @@ def name_problem(name: str) -> str:
     ".so".
 
     Args:
-        name: Of the entry in the folder, not of what a link points at.
+        name: The name of the entry in the folder, not of a link's target.
     """
     if _NAME.fullmatch(name):
         return ""

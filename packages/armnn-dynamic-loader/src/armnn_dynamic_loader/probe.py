@@ -88,7 +88,7 @@ class _Probe:
         path: The file.
         child: The process.
         began: When it was started, as ``time.monotonic`` counts.
-        told: What it reported, the last of each kind.
+        told: Its reports, the last of each kind.
     """
 
     path: str

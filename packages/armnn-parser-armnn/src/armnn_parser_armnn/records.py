@@ -69,7 +69,7 @@ class StoredGraph:
         layers: Inputs, the other layers behind what they read, outputs.
         weights_layout: The version of the layout of depthwise weights; 0 for [M,I,KH,KW].
         constants_as_inputs: Whether weights are Constant layers, not members of their layers.
-        notes: What armnn noted beside the network, as JSON; "" without.
+        notes: The notes of armnn beside the network, as JSON; "" without.
     """
 
     file: FlatFile

@@ -27,7 +27,7 @@ class Body:
     Attributes:
         inputs: The values that it is given, in order.
         outputs: The values that it makes, in order.
-        nodes: Those that an output depends on, in the order of the file.
+        nodes: The nodes that an output depends on, in the order of the file.
         arrays: The data of its initializers and of its constant nodes, by name.
         bodies: The graphs in attributes of its own nodes.
         captures: The names that it reads and does not make: values of the graphs around it.

@@ -178,9 +178,9 @@ class _Progress(NamedTuple):
     Attributes:
         iteration: The number of the next one.
         condition: Whether there is one; None if only the trip count says it.
-        states: What the iterations hand on.
-        captured: What the body reads from around the loop.
-        rows: What each iteration so far added to each scan output.
+        states: The values that the iterations hand on.
+        captured: The values that the body reads from around the loop.
+        rows: The rows that each iteration so far added to each scan output.
     """
 
     iteration: int

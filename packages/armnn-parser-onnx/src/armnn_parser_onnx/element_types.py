@@ -165,7 +165,7 @@ def output_types(
         schema: Its operator's schema.
         opset: The version of ONNX's operators.
         bodies: The graphs in its attributes.
-        types: Of the values that it and the graphs in its attributes read.
+        types: The types of the values that it and the graphs in its attributes read.
     """
     if node.op_type in _OF_BODIES and node.domain in DEFAULT_DOMAINS:
         found = _OF_BODIES[node.op_type](node, opset, bodies, types)
@@ -231,7 +231,7 @@ def body_output_types(
         body: The body.
         given: The types of its inputs.
         opset: The version of ONNX's operators.
-        types: Of the values around it.
+        types: The types of the values around it.
     """
     declared = [_data_type_or_none(element_type_of(output)) for output in body.outputs]
     if all(data_type is not None for data_type in declared):

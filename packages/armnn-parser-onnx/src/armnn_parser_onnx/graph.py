@@ -69,7 +69,7 @@ class Graph(ValueTable[str]):
         derived: Keeps derived data for other networks; None where there is only one.
         scope: Stands before the names of the nodes where they must be unique in the file.
         may_fold: Whether quantized operators may become layers on stored values.
-        quantizations: What scales and zero points say, by their names; ``folded`` fills it.
+        quantizations: The quantizations of scales and zero points, by name; ``folded`` fills it.
         sequences: The tensors of each sequence by its name; see ``sequences``.
         few_bits: The weights of few bits that values have as real numbers.
     """

@@ -81,7 +81,7 @@ class CheckedNode:
         """Return a string attribute.
 
         Raises:
-            ParseError: It is none of ``allowed``.
+            ParseError: It is not one of ``allowed``.
         """
         value = self._value(name, default)
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
@@ -193,7 +193,7 @@ class Operation(CheckedNode, ConvertedOperation):
         """Return all inputs of a variadic operator.
 
         Raises:
-            ParseError: There is none, or one is absent.
+            ParseError: There is no such input, or one is absent.
         """
         if not self.inputs or not all(self.inputs):
             raise self.error("an input is missing")
@@ -285,7 +285,7 @@ class Operation(CheckedNode, ConvertedOperation):
         """Return the graph in an attribute.
 
         Raises:
-            ParseError: There is none.
+            ParseError: The attribute has no graph.
         """
         output = next((made for made in self.outputs if made), "")
         if (output, name) not in self.graph.bodies:

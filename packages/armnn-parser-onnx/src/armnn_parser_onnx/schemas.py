@@ -97,7 +97,7 @@ class Schema:
         types: The types that each type parameter may be.
         attributes: Its attributes by name.
         deprecated: Whether the version withdraws it.
-        body: What defines it by other operators: "function", "context" if that depends on a node's
+        body: Its definition by other operators: "function", "context" if that depends on a node's
             attributes and types, or "".
     """
 

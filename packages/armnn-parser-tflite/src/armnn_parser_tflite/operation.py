@@ -112,7 +112,7 @@ class Operation(ConvertedOperation):
         """Return all inputs of a variadic operator.
 
         Raises:
-            ParseError: There is none, or one is absent.
+            ParseError: There is no such input, or one is absent.
         """
         if not self.count():
             raise self.error("it has no input")

@@ -25,7 +25,7 @@ def repeated_blocks(kinds: Sequence[object]) -> Iterator[tuple[int, int, int]]:
     """Yield where a block begins, how many layers it has, and how often it is there.
 
     Args:
-        kinds: What layers that repeat each other have in common, in order.
+        kinds: The common facts of layers that repeat each other, in order.
     """
     at = 0
     while at < len(kinds):

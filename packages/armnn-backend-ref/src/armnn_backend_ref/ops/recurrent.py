@@ -84,12 +84,13 @@ class Storage:
     """Functions that round the inner values of a quantized cell.
 
     Attributes:
-        sums: What a gate is stored as while its terms are added up, by gate; all of one data type.
+        sums: The type in which a gate is stored while its terms are added up, by gate; all of one
+            data type.
         each_term: Whether it is stored after each term, as Arm NN does, or once.
-        normalized: Of a gate that is normalized, and again of it times its weights, by gate.
-        biased: Of a normalized gate with its bias.
-        activated: Of what comes out of an activation.
-        cell: Of the cell.
+        normalized: For a normalized gate, and again for it times its weights, by gate.
+        biased: For a normalized gate with its bias.
+        activated: For the result of an activation.
+        cell: For the cell.
     """
 
     sums: Mapping[str, TensorInfo] = field(default_factory=dict)
@@ -141,9 +142,9 @@ class Cell:
             the input gate are absent if it is one minus the forget gate.
         peephole: Whether the gates see the cell.
         layer_norm: Whether the gates are normalized before their bias is added.
-        activation: Of the cell candidate and of the cell on its way to the output.
+        activation: The function of the cell candidate and of the cell on its way to the output.
         clip: Where the cell is clipped; 0 for nowhere.
-        storage: What is left of its inner values.
+        storage: The functions that round its inner values.
     """
 
     parameters: Parameters
@@ -411,7 +412,7 @@ def _projected(
         parameters: The parameters of the layer.
         output: [batch,U].
         clip: Where the projection is clipped; 0 for nowhere.
-        store: What is left of a sum after each of its terms; None for all.
+        store: Rounds a sum after each of its terms; None for no rounding.
     """
     weights = parameters["projection_weights"]
     bias = parameters.get("projection_bias")

@@ -217,7 +217,7 @@ def _read(
     Args:
         d: The descriptor.
         x: The input.
-        product: What the steps add to the gates.
+        product: The product that the steps add to the gates.
         lengths: How many steps of each item count; None for all.
         given: The states before the first step; None for zeros.
         cell: Makes the cell of a direction.

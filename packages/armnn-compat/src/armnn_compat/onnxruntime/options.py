@@ -253,7 +253,7 @@ class SessionOptions(_Checked):
         """Return an entry of the configuration.
 
         Raises:
-            RuntimeError: There is none.
+            RuntimeError: There is no such entry.
         """
         return _entry(self.config_entries, key, "SessionOptions")
 
@@ -332,7 +332,7 @@ class RunOptions(_Checked):
         """Return an entry of the configuration.
 
         Raises:
-            RuntimeError: There is none.
+            RuntimeError: There is no such entry.
         """
         return _entry(self.config_entries, key, "RunOptions")
 

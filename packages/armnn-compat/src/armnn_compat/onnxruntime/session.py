@@ -34,7 +34,7 @@ class _Feeds:
     """Checks the inputs of the runs of one session.
 
     Args:
-        inputs: Those that the runs give, as the model declares them.
+        inputs: The inputs that the runs give, as the model declares them.
         infos: The inputs of the network by name.
     """
 

@@ -52,7 +52,7 @@ def element_number(dtype: DTypeLike) -> int:
     """Return the element type's number of a NumPy type.
 
     Raises:
-        RuntimeError: There is none.
+        RuntimeError: There is no such type.
     """
     try:
         return _BY_NUMPY_NAME[np.dtype(dtype).name]
@@ -70,7 +70,7 @@ def numpy_type(element_type: int | DTypeLike) -> np.dtype[Any]:
     """Return the NumPy type of an element type.
 
     Raises:
-        RuntimeError: There is none.
+        RuntimeError: There is no such type.
     """
     number = element_type if isinstance(element_type, int) else element_number(element_type)
     _, name = ELEMENTS.get(number, ("", ""))

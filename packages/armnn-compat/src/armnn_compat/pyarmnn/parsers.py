@@ -133,7 +133,7 @@ class ITfLiteParser(_Parser):
         """Return id and description of an input.
 
         Raises:
-            RuntimeError: There is none of that name.
+            RuntimeError: Nothing has that name.
         """
         self._main(subgraphId)
         return self._input(name)
@@ -142,7 +142,7 @@ class ITfLiteParser(_Parser):
         """Return id and description of an output.
 
         Raises:
-            RuntimeError: There is none of that name.
+            RuntimeError: Nothing has that name.
         """
         self._main(subgraphId)
         return self._output(name)
@@ -170,7 +170,7 @@ class IOnnxParser(_Parser):
         """Return id and description of an input.
 
         Raises:
-            RuntimeError: There is none of that name.
+            RuntimeError: Nothing has that name.
         """
         return self._input(name)
 
@@ -178,7 +178,7 @@ class IOnnxParser(_Parser):
         """Return id and description of an output.
 
         Raises:
-            RuntimeError: There is none of that name.
+            RuntimeError: Nothing has that name.
         """
         return self._output(name)
 
@@ -202,7 +202,7 @@ class IDeserializer(_Parser):
         ``layerId`` has no effect.
 
         Raises:
-            RuntimeError: There is none of that name.
+            RuntimeError: Nothing has that name.
         """
         del layerId
         return self._input(name)
@@ -213,7 +213,7 @@ class IDeserializer(_Parser):
         ``layerId`` has no effect.
 
         Raises:
-            RuntimeError: There is none of that name.
+            RuntimeError: Nothing has that name.
         """
         del layerId
         return self._output(name)

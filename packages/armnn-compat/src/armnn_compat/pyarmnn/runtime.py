@@ -75,7 +75,7 @@ class ProfilerData(NamedTuple):
 
     Attributes:
         inference_data: "time_unit", and "execution_time": one number per run.
-        per_workload_execution_data: The same of each workload by name, and its "backend".
+        per_workload_execution_data: The times of each workload by name, and its "backend".
     """
 
     inference_data: dict[str, Any]

@@ -69,7 +69,7 @@ def check_capability(subject: Subject, name: str) -> None:
 
     Args:
         subject: The backend.
-        name: Of :class:`armnn.backends.Capability`.
+        name: A name of :class:`armnn.backends.Capability`.
 
     Raises:
         NonconformityError: It does not hold.

@@ -35,7 +35,7 @@ class CrashError(NonconformityError):
     """A backend ended the process that it ran in.
 
     Attributes:
-        case: What was being tried, "" if it was being loaded.
+        case: The case that was tried, "" while the backend was loaded.
         ending: How the process ended, "SIGSEGV" for one.
     """
 

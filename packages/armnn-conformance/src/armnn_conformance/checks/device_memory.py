@@ -243,8 +243,8 @@ class _BusyQueue:
 
     Attributes:
         count: How many copies are behind the calls that enqueue them for :data:`_BUSY_SECONDS`.
-        to: What they are copied to.
-        pattern: What they copy.
+        to: The tensors that they are copied to.
+        pattern: The bytes that they copy.
         seconds: How long the host waits for them.
     """
 

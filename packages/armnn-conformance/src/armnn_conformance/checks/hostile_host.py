@@ -40,7 +40,7 @@ class BareSession:
 
     Attributes:
         library: The backend's.
-        arena: What the bent structs live in.
+        arena: The memory of the changed structs.
         host: The ``armnn_host`` that create gets.
         graph: Keeps the arrays of the graph.
         struct: The ``armnn_graph``.

@@ -44,7 +44,7 @@ def check_quiet(
     Args:
         wish: The id of the backend, or the path of its file.
         layers: The layer types of which one claimed case each is run; all if left out.
-        disturbed: Those of ``process_state.KINDS`` that the backend says its driver disturbs.
+        disturbed: The kinds of ``process_state.KINDS`` that the backend says its driver disturbs.
 
     Raises:
         CrashError: The interpreter died.

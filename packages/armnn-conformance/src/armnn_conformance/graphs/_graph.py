@@ -84,7 +84,7 @@ class Graph:
         name: Family, number and data type.
         nodes: The layers.
         inputs: The values that a caller passes.
-        outputs: What a caller gets, each with its expected value.
+        outputs: The values that a caller gets, each with its expected value.
     """
 
     name: str

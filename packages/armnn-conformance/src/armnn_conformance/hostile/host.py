@@ -78,7 +78,7 @@ class CountedConstants:
 
     Attributes:
         frees_dropped: Whether one that is dropped is overwritten at once before, too.
-        names: What each reference is, for people.
+        names: The name of each reference, for people.
     """
 
     def __init__(self) -> None:
@@ -284,7 +284,7 @@ class GuardedTensors:
         """Place copies of arrays.
 
         Args:
-            arrays: What the elements are before the call.
+            arrays: The elements before the call.
             offset: The ``byte_offset`` of the tensors in host memory.
             device: Where ``execute`` needs them instead.
         """

@@ -140,7 +140,7 @@ def checked_index(index: object, layer: Layer) -> int:
     """Return the position of an existing or possible input.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: It is not a position.
     """
     what = f"the position of an input of layer {layer.name!r} ({layer.type})"
     number = integer(index, what)

@@ -80,7 +80,8 @@ class Layer:
         compiled: The object that a PreCompiled layer holds for its backend, or that of a StandIn
             layer: a :class:`~armnn.graph.DeferredOperator` or an ``OperatorCall``.
         origin: The operator of the model's file that it is for, if it is for one.
-        inferred: What its outputs were inferred from, and their infos; None if they were not.
+        inferred: The facts that its outputs were inferred from, and their infos; None if they were
+            not.
     """
 
     __slots__ = (

@@ -51,7 +51,7 @@ class Network(LayerBuilders):
         file: The path of the model's file, for errors; "" without one.
         metadata: The metadata of the model's file.
         aliases: Second names of inputs and outputs; a parser sets them.
-        declared_shapes: What it says of outputs' shapes, by name, where nothing else is known.
+        declared_shapes: The file's shapes of outputs, by name, where nothing else is known.
         quantized_arithmetic: How quantized layers round; a parser sets it.
         origin: The operator that layers are being added for; a parser sets it.
         external_files: Files read below the model's folder, with their status; a parser sets it.
@@ -393,7 +393,7 @@ class Network(LayerBuilders):
 
         Args:
             layers: In topological order.
-            replacements: What stands here for the values that the layers read from elsewhere.
+            replacements: The values in the place of those that the layers read from elsewhere.
 
         Returns:
             What stands here for every value of the layers and of ``replacements``.

@@ -40,9 +40,9 @@ class Survey:
     converted, and what is made from that.
 
     Attributes:
-        operators: Those that an output depends on, in the order of the file, each with the reason
-            why it cannot be converted, "" if it can.
-        cut_off: Those that read what another one, which cannot be converted, would make.
+        operators: The operators that an output depends on, in the order of the file, each with the
+            reason why it cannot be converted, "" if it can.
+        cut_off: The operators that read outputs of one that cannot be converted.
     """
 
     operators: dict[Operator, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class DeferredOperator(ABC):
     Attributes:
         operator: Its name in the model's format.
         awaits: The positions of the inputs whose data it must know.
-        registration: What the program registered for it; None for an operator of the format.
+        registration: The program's registration of it; None for an operator of the format.
     """
 
     operator: str

@@ -39,7 +39,7 @@ class LayerStatistics:
     Attributes:
         layer: The layer.
         parameters: The elements of the constants that it computes with.
-        own_parameters: Those of them that no layer before it computes with.
+        own_parameters: The parameters that no layer before it computes with.
         multiply_adds: The multiplications whose products it adds up; see
             :func:`armnn.graph.statistics.multiply_adds_of`.
     """
@@ -57,7 +57,7 @@ class NetworkStatistics:
     Attributes:
         layers: One entry per layer that computes, in topological order.
         parameters: The elements of its constants, each constant counted once.
-        parameter_bytes: What they take in memory.
+        parameter_bytes: Their bytes in memory.
         multiply_adds: The sum over the layers, None if it is not known for one of them.
     """
 

@@ -661,7 +661,7 @@ def add_operator(
 
     Args:
         operation: The operator.
-        registered: What :attr:`ValueTable.operators` found for it.
+        registered: The registration that :attr:`ValueTable.operators` found for it.
         inputs: The values that it reads, None for an input that is left out.
         attributes: Its attributes by name.
         count: How many outputs it has.

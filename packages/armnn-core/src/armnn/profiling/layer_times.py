@@ -22,7 +22,7 @@ class TimedLayer:
 
     Attributes:
         event: The time of its workload.
-        kernels: What its backend reported from inside, in order.
+        kernels: The kernels that its backend reported, in order.
         on_device: Its kernels on a device with a queue, which may run after the workload has ended.
     """
 
@@ -100,8 +100,8 @@ class LayerTime:
         backend: The id of the backend.
         milliseconds: The mean over the runs.
         share: Its part of the time of a run, from 0 to 1.
-        multiply_adds: Those of one run; None where they are not known.
-        predicted_milliseconds: What a backend that chooses kernels by costs expected; None where
+        multiply_adds: The multiply-adds of one run; None where they are not known.
+        predicted_milliseconds: The time that a backend with costs of kernels predicted; None where
             it told nothing.
     """
 

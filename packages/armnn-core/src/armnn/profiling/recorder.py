@@ -22,11 +22,11 @@ class Event:
     """Something that took time.
 
     Attributes:
-        name: What happened: a phase ("parse", "run") or a layer's name.
+        name: A phase ("parse", "run") or a layer's name.
         start_ns: When it began, on the clock of ``time.perf_counter_ns``.
         end_ns: When it ended, on the same clock.
         thread_id: The thread that reported it (``threading.get_ident``).
-        details: What else is known of it: "category"; of a layer, and of what a backend tells of a
+        details: Further facts of it: "category"; of a layer, and of what a backend tells of a
             layer inside a compiled part, "type" and "backend".
     """
 

@@ -212,7 +212,7 @@ def _find_strategy(strategy: str | Strategy) -> Strategy:
             point, or a function.
 
     Raises:
-        InvalidArgumentError: There is none of that name, or its entry point cannot be imported.
+        InvalidArgumentError: No strategy has that name, or its entry point cannot be imported.
     """
     if isinstance(strategy, StrategyValidator):
         _find_strategy(strategy.strategy)
@@ -257,7 +257,7 @@ class MemoryStrategies:
         """Find the strategies.
 
         Raises:
-            InvalidArgumentError: There is none of a name, or one cannot be imported.
+            InvalidArgumentError: A name is unknown, or its strategy cannot be imported.
         """
         self._by_backend = {each: _checked(given) for each, given in by_backend.items()}
         self._default = self._by_backend.get(ANY_BACKEND) or _checked(default)

@@ -429,7 +429,7 @@ class CacheFolder(ProgramCache):
 
     Attributes:
         digests: The digests of the files in it, and of models.
-        notes: What came of each program, in words, in the order in which they were asked for.
+        notes: The outcome of each program, in words, in the order in which they were asked for.
     """
 
     def __init__(self, folder: str | PathLike[str], profiler: ProfilingSink | None = None) -> None:

@@ -32,7 +32,7 @@ def check_report(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> Non
     """Check the names in a report, which is decoded later.
 
     Raises:
-        StaleEntryError: It is none.
+        StaleEntryError: It is not a report.
     """
     described = [(row, _ROW) for row in rows]
     described += [(each, _REFUSAL) for row in rows for each in row["refusals"]]

@@ -39,7 +39,7 @@ def describe(table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
     An error that the backend answers is no defect here.
 
     Raises:
-        DefectError: What it points to is not what the header describes.
+        DefectError: It points to memory that is not as the header describes it.
     """
     try:
         _read_devices(table, backend)
@@ -56,7 +56,7 @@ def stated_disturbances(table: abi.BackendApi, backend: ctypes.c_void_p) -> list
     """Return the disturbances by its driver that the backend states as its capability Disturbs.
 
     Raises:
-        DefectError: That is not one of what a backend may say.
+        DefectError: The value is not one that a backend may report.
     """
     try:
         options = _read_capabilities(table, backend)

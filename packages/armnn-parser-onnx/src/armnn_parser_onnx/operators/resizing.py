@@ -419,7 +419,7 @@ class _Sampling(NamedTuple):
         antialias: Whether what becomes smaller is smoothed.
         exclude_outside: Whether weights outside of the image are left out.
         cubic: The coefficient of the cubic curve.
-        extrapolation: What stands outside of a box that is cut out.
+        extrapolation: The value outside of a box that is cut out.
     """
 
     mode: str

@@ -43,7 +43,7 @@ class Measurement:
         name: ``armnn``, or the peer's name.
         load_seconds: Reading and preparing the model, imports included.
         first_ms: The first run.
-        latencies_ns: Of the runs after it, sorted.
+        latencies_ns: The times of the runs after it, sorted.
         runs_per_second: The median over the turns, of all streams together.
         fault: Why there is nothing to show; "" if there is.
     """
@@ -96,7 +96,7 @@ def bench(
         inputs: One array per input, in the order of the model.
         against: Names of ``PEERS``.
         seconds: How long each contender runs, all its turns together.
-        threads: Of one call, for every contender that can be told; 0: its own choice.
+        threads: The threads of one call, for every contender that can be told; 0: its own choice.
         streams: How many calls run at once.
         options: The options of armnn's preparation.
         creation_options: The options of armnn's runtime.

@@ -48,7 +48,7 @@ class Resize:
     """How a picture gets the size that a network wants.
 
     Attributes:
-        width: Of the stretched picture in pixels, 0 if ``shortest`` says it.
+        width: The width of the stretched picture in pixels, 0 if ``shortest`` says it.
         height: Its height, in the same way.
         shortest: The length of the shorter side after scaling in proportion, 0 for none.
         crop: Whether the middle is cut out then, as large as the input.
@@ -64,7 +64,7 @@ class Resize:
         """Read ``WxH``, ``shortest:N`` or ``shortest:N+crop``.
 
         Raises:
-            InvalidArgumentError: It is none of these.
+            InvalidArgumentError: It is not one of these.
         """
         if match := re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text):
             return cls(width=int(match[1]), height=int(match[2]))

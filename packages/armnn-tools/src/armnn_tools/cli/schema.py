@@ -693,7 +693,7 @@ def show_schema(arguments: argparse.Namespace) -> int:
     """Print a schema, or the names of all; return 0.
 
     Raises:
-        UnknownNameError: There is none of that name.
+        UnknownNameError: No schema has that name.
         InvalidArgumentError: The command of another distribution has none.
     """
     others = {entry.name: entry for entry in entry_points(GROUP) if entry.name not in SCHEMAS}

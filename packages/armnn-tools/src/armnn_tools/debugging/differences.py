@@ -49,7 +49,7 @@ class OutputDifference:
     Attributes:
         name: The name of the output.
         problem: Why the two cannot be compared number by number: another type or shape; else "".
-        unit: What ``largest`` is counted in: "of the range", "steps" or "".
+        unit: The unit of ``largest``: "of the range", "steps" or "".
         largest: The largest difference of two finite numbers.
         rms_error: The root of the mean square of these differences, as real values.
         count: How many numbers differ by more than the tolerance, or are NaN or infinite in one

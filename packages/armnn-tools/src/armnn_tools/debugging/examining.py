@@ -300,8 +300,8 @@ class Chains:
 
         Args:
             layers: The layers.
-            narrow: Those whose operands are rounded to BFloat16.
-            rounded: What is done to each value for the layers behind it.
+            narrow: The layers whose operands are rounded to BFloat16.
+            rounded: The rounding of each value for the layers behind it.
         """
         reals: RealValues = {}
         for layer in layers:
@@ -362,7 +362,7 @@ class FusedSearch:
 
     Attributes:
         examiner: Runs and judges groups of layers.
-        layers: Those of the part, in topological order.
+        layers: The layers of the part, in topological order.
         clean: The reference's values.
         backend: The id of the backend.
     """

@@ -174,7 +174,7 @@ class Findings:
         unexplained: The parts that only differ by rounding of the layers before or inside.
         layers: How many layers there are, over all samples.
         backend_runs: How often networks ran on the backends under test, single layers included.
-        reference_runs: What the reference has computed, in runs of the whole network.
+        reference_runs: The work of the reference, in runs of the whole network.
         largest_border_difference: Between backends and reference at any border of compiled parts,
             as a part of the largest number there.
     """

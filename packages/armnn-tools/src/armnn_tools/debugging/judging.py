@@ -135,8 +135,8 @@ def judge(
         opinions: The three values.
         info: The output's type and quantization.
         floor: The noise floor as a part of the output's size.
-        size: That of the sums behind the output, where their terms cancel each other; the output's
-            own by default.
+        size: The size of the sums behind the output, where their terms cancel each other; the
+            output's own by default.
         propagates_nan: Whether NaN must stay NaN.
     """
     got, reference = opinions.got, opinions.reference
@@ -261,7 +261,7 @@ def _in_steps(reals: Reals, info: TensorInfo, otherwise: Reals) -> Reals:
     Args:
         reals: The values.
         info: Their quantization.
-        otherwise: What takes the place of NaN.
+        otherwise: The value in the place of NaN.
     """
     scales, zero_points = quantization_arrays(info)
     steps = reals.reshape(otherwise.shape) / scales.astype(np.float64) + zero_points
@@ -443,7 +443,7 @@ def judged_with_ties(
     """Judge a layer's output; its decisions may turn over.
 
     Args:
-        ties: Those of the layer.
+        ties: The ties of the layer.
         value: The output.
         opinions: Its three values.
         floor: The noise floor as a part of the output's size.

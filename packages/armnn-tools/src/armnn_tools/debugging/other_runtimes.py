@@ -162,7 +162,7 @@ class _Walk:
     Attributes:
         reference: Computes them.
         layers: How many there are.
-        outputs: What the network's outputs are.
+        outputs: The descriptions of the network's outputs.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ class Reference:
             layer: The layer.
             operands: Its inputs as stored: the same ones each time that no others take their place.
             reals: Real values that take the place of an input's.
-            narrowed: What is done to each operand but the bias before.
+            narrowed: The rounding of each operand but the bias.
         """
         is_clean = narrowed is None and not any(value in (reals or {}) for value in layer.inputs)
         if not is_clean:

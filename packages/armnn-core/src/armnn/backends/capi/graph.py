@@ -203,7 +203,7 @@ class RowMemory:
         Args:
             kind: The struct.
             rows: The fields behind the header.
-            bases: What is added to each field: where the memory is in which it is a place.
+            bases: The address of each field's memory, which is added to the field.
         """
         made = (kind * max(len(rows), 1))()
         pack, size = packer(kind).pack_into, ctypes.sizeof(kind)

@@ -32,7 +32,7 @@ class Failover:
 
     Args:
         load: Loads the network without a backend, if there is another.
-        supervisors: What starts the processes of its isolated backends again, by id.
+        supervisors: The supervisors of its isolated backends, by id.
     """
 
     def __init__(

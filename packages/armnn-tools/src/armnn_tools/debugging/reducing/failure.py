@@ -53,7 +53,7 @@ class Failure:
 
     Attributes:
         kind: "wrong layer", "crash", "hang", "error" or "command".
-        marks: What else must be equal for two to be the same: the signal and the frame of a crash,
+        marks: Further marks by which two are the same: the signal and the frame of a crash,
             the type and the words of an error, the exit status of a command.
         finding: About the wrong layer, if that is it.
     """

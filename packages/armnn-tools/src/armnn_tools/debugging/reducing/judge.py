@@ -108,7 +108,7 @@ class Judge:
         seconds: How long one try may take.
         is_fresh: Whether each try has a process of its own.
         tries: How many variants were tried.
-        last: What was wrong with the last one, if it could not be tried to the end.
+        last: The failure of the last one, if it could not be tried to the end.
     """
 
     job: Job

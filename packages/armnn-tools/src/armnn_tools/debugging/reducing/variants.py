@@ -102,8 +102,8 @@ def rebuilt(
 
     Args:
         variant: The variant, which does not change.
-        data: Of Input and Constant layers, in the place of their own.
-        descriptors: Of layers, in the place of their own.
+        data: The data of Input and Constant layers, in the place of their own.
+        descriptors: The descriptors of layers, in the place of their own.
         absent: Optional inputs that go, as layer and number of the input.
         fixed: Input layers that become constants.
 
