@@ -19,7 +19,7 @@ from armnn_backend_cl.launches import Launch, Tile
 X = np.random.default_rng(1).standard_normal((1, 9, 9, 20)).astype(np.float32)
 
 
-def network() -> Network:
+def network(rows: int = 81) -> Network:
     """Return a convolution with a sum fused behind it, and a product of computed matrices."""
     rng = np.random.default_rng(2)
     net = Network("products")
@@ -29,8 +29,8 @@ def network() -> Network:
         x, weights, pad_left=1, pad_right=1, pad_top=1, pad_bottom=1, data_layout="NHWC"
     )
     y = net.add_activation(net.add_addition(y, x), function="ReLu")
-    rows = net.add_reshape(y, target_shape=(81, 20))
-    net.add_output("y", net.add_batch_mat_mul(rows, rows, transpose_y=True))
+    y = net.add_reshape(y, target_shape=(rows, 1620 // rows))
+    net.add_output("y", net.add_batch_mat_mul(y, y, transpose_y=True))
     return net
 
 
@@ -134,6 +134,19 @@ def test_what_was_measured_is_kept_in_the_file_and_by_the_host(
     assert json.loads((tmp_path / "other.json").read_text()) == whole
     run(2, file)  # more thorough
     assert times.measured
+
+
+def test_networks_that_are_tuned_together_share_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    options = {"GpuAcc": {"TuningLevel": 1, "TuningFile": str(tmp_path / "tuned.json")}}
+    Times(monkeypatch)
+    with Runtime(CreationOptions(backend_options=options)) as one:
+        with Runtime(CreationOptions(backend_options=options)) as other:
+            one.load_model(network(), backends=["GpuAcc"])
+            other.load_model(network(rows=30), backends=["GpuAcc"])
+        one.load_model(network(rows=20), backends=["GpuAcc"])
+    assert len(json.loads((tmp_path / "tuned.json").read_text())["tiles"]) == 4
 
 
 def test_a_tile_that_no_product_has_is_not_used(

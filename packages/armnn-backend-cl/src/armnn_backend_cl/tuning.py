@@ -135,11 +135,15 @@ class Tuner:
                 _log.warning("%s", error)
 
     def _write(self) -> None:
-        """Write the file, whole or not at all.
+        """Write the file, whole or not at all, with what others have added to it meanwhile.
 
         Raises:
-            InvalidArgumentError: It cannot be written.
+            InvalidArgumentError: It cannot be written, or is none of these files any more.
         """
+        if os.path.exists(self._path):
+            for key, found in _read(self._path).items():
+                if found[0] > self._known.get(key, (0,))[0]:
+                    self._known[key] = found
         tiles = {key: [level, *astuple(tile)] for key, (level, tile) in self._known.items()}
         text = json.dumps({"format": _FORMAT, "tiles": tiles}, indent=1, sort_keys=True)
         try:
