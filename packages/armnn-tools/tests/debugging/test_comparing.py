@@ -247,6 +247,7 @@ def test_as_dict_holds_every_finding(right: Backend) -> None:
     assert document["agrees"] is False
     (wrong,) = [row for row in document["verdicts"] if row["wrong"]]
     assert (wrong["kind"], wrong["layers"]) == ("NaN", ["planted Maximum"])
+    assert findings.verdicts is findings.by_layer  # the name of released versions
 
 
 def test_arguments_are_checked(right: Backend) -> None:

@@ -22,6 +22,8 @@ from armnn_tools.debugging.other_runtimes import compare_with_tool
 from armnn_tools.debugging.passes import PassFinding, find_wrong_pass
 from armnn_tools.debugging.reducing import Failure, Progress, ReduceOptions, Reduction, reduce
 
+LayerVerdict, PassVerdict = LayerFinding, PassFinding  # the names in armnn-core 1.2, until 2.0
+
 __all__ = [
     "CompareOptions",
     "Comparison",
@@ -31,8 +33,10 @@ __all__ = [
     "Figures",
     "Findings",
     "LayerFinding",
+    "LayerVerdict",
     "OutputDifference",
     "PassFinding",
+    "PassVerdict",
     "Progress",
     "ReduceOptions",
     "Reduction",

@@ -187,6 +187,11 @@ class Findings:
     largest_border_difference: float
 
     @property
+    def verdicts(self) -> tuple[LayerFinding, ...]:
+        """The name of :attr:`by_layer` in armnn-core 1.2, until 2.0."""
+        return self.by_layer
+
+    @property
     def wrong(self) -> tuple[LayerFinding, ...]:
         """The wrong layers, in graph order."""
         return tuple(each for each in self.by_layer if each.is_wrong)

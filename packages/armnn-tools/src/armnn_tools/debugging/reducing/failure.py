@@ -55,12 +55,17 @@ class Failure:
         kind: "wrong layer", "crash", "hang", "error" or "command".
         marks: Further marks by which two are the same: the signal and the frame of a crash,
             the type and the words of an error, the exit status of a command.
-        finding: About the wrong layer, if that is it.
+        finding: The finding about the wrong layer, if there is one.
     """
 
     kind: str
     marks: tuple[str, ...] = ()
     finding: LayerFinding | None = None
+
+    @property
+    def verdict(self) -> LayerFinding | None:
+        """The name of :attr:`finding` in armnn-core 1.2, until 2.0."""
+        return self.finding
 
     def is_same(self, other: Failure) -> bool:
         """Return whether another failure is the same one."""
