@@ -316,7 +316,7 @@ def test_a_mask_of_the_callers_tells_of_shorter_prompts() -> None:
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             stream.run({"input_ids": tokens, **given})
-    with pytest.raises(InvalidArgumentError, match="'attention_mask' counts rows, which chunks"):
+    with pytest.raises(InvalidArgumentError, match="'attention_mask' is a mask, which a run"):
         stream.run({"input_ids": tokens, "attention_mask": seen}, chunks=(1,))
     for chunks in ((), (0,), (4, -1), 4):
         with pytest.raises(InvalidArgumentError, match="chunks"):

@@ -29,6 +29,7 @@ OTHERS: dict[str, Any] = {
     "options.rewrite": False,
     "options.min_part": 2,
     "options.verdicts": "verdicts.json",
+    "states": {"h_out": "h"},
     "without": frozenset({"A"}),
 }
 

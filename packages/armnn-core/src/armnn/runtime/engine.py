@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The engine: a plan with its workloads and memory layout, which makes the contexts of runs.
 
-A plan of one part or of many, on a caller's arrays or on memory of its own, goes through the same
-code. Nothing here needs a graph but the layers that a backend runs without having compiled them.
+Plans of one part and of many, on a caller's arrays and on memory of their own, take the same code.
+Only layers that no backend compiled need the graph.
 """
 
 from __future__ import annotations
@@ -67,23 +67,23 @@ if TYPE_CHECKING:  # a prepared load imports no graph
     from armnn.runtime.planner import MemoryStrategies
 
 Watch: TypeAlias = "Callable[[Layer, Sequence[TensorHandle]], object]"
-"""Is called with a layer that has run and the tensors that it wrote."""
+"""A function that is called after each layer of a run, with the layer and the tensors it wrote."""
 
 Handles: TypeAlias = "dict[PlannedTensor, TensorHandle]"
 """The handles of one context."""
 
 SLACK_BYTES = 4 << 20
-"""The bytes that the contexts of all plans may keep beyond the memory of the largest."""
+"""The bytes that idle contexts may keep beyond the memory of one context of the largest plan."""
 
 POOL_LIMIT = 16
-"""Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
+"""How many idle contexts a plan keeps; further runs at the same time make a context and drop it."""
 
 _TICK_SECONDS = 0.01
 """How often a run that waits for memory looks whether it must end."""
 
 
 class CopyWorkload(Workload):
-    """The workload of MemCopy, and of MemImport without an import."""
+    """The workload of MemCopy, and of a MemImport whose factory cannot import the memory."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         """Return a step that copies the input, through host memory where no device can."""
@@ -119,9 +119,9 @@ class _Arena:
 
     Attributes:
         tensors: The tensors in it.
-        scratch: The layers with scratch memory in it, after the tensors, and its bytes.
-        layout: Where.
-        allocator: Where the memory comes from.
+        scratch: The layers with scratch memory, which lies behind the tensors, each with its bytes.
+        layout: The offsets of the tensors, then those of the scratch memory.
+        allocator: Allocates the memory.
     """
 
     tensors: Sequence[PlannedTensor]
@@ -131,7 +131,7 @@ class _Arena:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Shared:
+class _DeviceBlock:
     """One block of a factory's memory in one context, with tensors at offsets in it.
 
     Attributes:
@@ -148,12 +148,12 @@ class _Shared:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Direct:
+class _CallerTensors:
     """The tensors of a context that stand on a caller's memory.
 
     Attributes:
         managers: The memory managers of the context, by backend id.
-        handles: Their handles.
+        handles: The handles of these tensors.
         inputs: The names of the inputs that need no copy.
         outputs: The names of the outputs that need no copy.
         copied: Why each other one is copied, by its name.
@@ -172,7 +172,8 @@ class _Uploaded:
 
     Attributes:
         handle: The tensor.
-        data: The data, which keeps its identity as long as this is there.
+        data: The constant's data. Plans find the upload by the id() of the data, which stays unique
+            as long as the data are referred to here.
     """
 
     handle: TensorHandle
@@ -182,7 +183,7 @@ class _Uploaded:
 class LoadedPlan:
     """A plan with its workloads, its memory layout and the contexts that wait for runs.
 
-    It does not change; its contexts are pooled and each is used by one thread at a time.
+    What it runs does not change; its contexts are pooled, and one thread at a time uses each.
 
     Attributes:
         plan: The plan that runs.
@@ -209,7 +210,7 @@ class LoadedPlan:
             allocators: Where a backend's working memory comes from, by backend id.
             strategies: How it is laid out; None for the default.
             sink: Gets the tensors of Debug layers.
-            watch: Is called after each layer of each run; nothing else changes by that.
+            watch: Observes: it is called after each layer of each run.
             idle_memory: Bounds what its contexts and those of other plans keep.
         """
         self.plan = plan
@@ -230,9 +231,9 @@ class LoadedPlan:
         self._foreign = {each.outputs[0] for each in plan.layers if each.type == "MemImport"}
         self._strategies = strategies
         self._blocks = self._planned_blocks()
-        self._smaller_blocks: dict[frozenset[PlannedTensor], list[_Shared]] = {}
-        self._alone = self._tensors_alone()
-        self._waits = _waits(plan)
+        self._smaller_blocks: dict[frozenset[PlannedTensor], list[_DeviceBlock]] = {}
+        self._unplaced = self._unplaced_tensors()
+        self._waits = _awaited(plan)
         self.context_bytes = self.arena_bytes + sum(self._device_bytes().values())
         self._pool: deque[Context] = deque()
         limit = participants.context_limit
@@ -255,9 +256,9 @@ class LoadedPlan:
     def acquire(self, control: RunControl | None = None) -> Context:
         """Return a context for one run, pooled or new.
 
-        Where its backends limit their contexts, the run waits for its turn. Where there is no
-        memory for a new context, what the runtime keeps for later is given back, and then a run of
-        this network is waited for that may give its context back.
+        Where a backend limits the contexts of a network, the run waits for its turn. Where there is
+        no memory for a new context, the runtime frees the memory that it keeps for later runs, and
+        then waits for another run of this network to give its context back.
 
         Args:
             control: Ends the wait when the run must end.
@@ -292,7 +293,7 @@ class LoadedPlan:
                         is_trimmed = True
                     continue
                 context = made
-            if not context.is_repeatable:  # one that is repeated waits elsewhere for its next run
+            if not context.is_repeatable:  # a bound call keeps a repeatable one between its runs
                 self._idle_memory.take()
             return context
 
@@ -335,8 +336,9 @@ class LoadedPlan:
     ) -> list[KeptHandle]:
         """Return new tensors for a state in the memory of the backends that read and write it.
 
-        There are none where one of them is in the host's memory, they are in two kinds of memory,
-        or contexts of these managers cannot stand on such tensors: then the host keeps the state.
+        The list is empty, and the host keeps the state, where the input or the output is in host
+        memory, where the two are in different kinds of memory, or where contexts of these managers
+        cannot use such tensors as theirs.
 
         Args:
             name: The input.
@@ -361,14 +363,14 @@ class LoadedPlan:
         return found
 
     def imports(self, name: str, source: MemorySource) -> bool:
-        """Return whether an input or output imports from a source.
+        """Return whether an input or output can import memory of a source.
 
-        Host memory does not count: it can be used in any case.
+        Host memory does not count: it can always be used.
         """
         return any(self._imports(tensor, source) for tensor in self._ports(name))
 
     def owners(self, name: str) -> set[str]:
-        """Return the backends beside an input or output."""
+        """Return the backends that write or read an input or output."""
         return {tensor.owner for tensor in self._ports(name)}
 
     def close(self) -> None:
@@ -398,10 +400,10 @@ class LoadedPlan:
             closing.end()
 
     def _made_or_exhausted(self) -> Context | ResourceExhaustedError:
-        """Return a new context, or the error, which keeps nothing that was made before it."""
+        """Return a new context, or the error without its traceback, which would keep the memory."""
         self._idle_memory.make_room(self, self.context_bytes)
         try:
-            return self._context(None, _Direct(self.managers()))
+            return self._context(None, _CallerTensors(self.managers()))
         except ResourceExhaustedError as error:
             return error.with_traceback(None)
 
@@ -429,8 +431,8 @@ class LoadedPlan:
             return self._candidates[layer.backend]
         except KeyError:
             raise BackendError(
-                f"layer {layer.name!r} ({layer.type}) was given to backend {layer.backend!r}, "
-                "which does not take part; name it in backends="
+                f"layer {layer.name!r} ({layer.type}) is assigned to backend {layer.backend!r}, "
+                "which is not among the backends of this network: name it in backends="
             ) from None
 
     def _placed_constants(self) -> Handles:
@@ -487,8 +489,8 @@ class LoadedPlan:
             arenas[backend_id] = _Arena(tensors, sizes, layout, allocator)
         return arenas
 
-    def _blocks_without(self, elsewhere: Collection[PlannedTensor]) -> list[_Shared]:
-        """Return the blocks of a context that has some tensors in other memory."""
+    def _blocks_without(self, elsewhere: Collection[PlannedTensor]) -> list[_DeviceBlock]:
+        """Return the blocks of a context without the tensors that are elsewhere."""
         left_out = frozenset(
             [tensor for block in self._blocks for tensor in block.tensors if tensor in elsewhere]
         )
@@ -498,7 +500,7 @@ class LoadedPlan:
             self._smaller_blocks[left_out] = self._planned_blocks(left_out)
         return self._smaller_blocks[left_out]
 
-    def _planned_blocks(self, left_out: Collection[PlannedTensor] = ()) -> list[_Shared]:
+    def _planned_blocks(self, left_out: Collection[PlannedTensor] = ()) -> list[_DeviceBlock]:
         """Lay out the tensors of factories that make blocks; see ``block_alignment``."""
         strategies = self._strategies
         owned: dict[tuple[str, str], list[PlannedTensor]] = {}
@@ -508,7 +510,7 @@ class LoadedPlan:
                 continue
             if factory.block_alignment and tensor not in left_out:
                 owned.setdefault((tensor.factory, tensor.owner), []).append(tensor)
-        blocks: list[_Shared] = []
+        blocks: list[_DeviceBlock] = []
         for (factory_id, owner), tensors in owned.items():
             factory = self._participants.factories[factory_id]
             # The planner aligns to ALIGNMENT, so a coarser alignment is planned in larger units.
@@ -523,10 +525,10 @@ class LoadedPlan:
             )
             offsets = [offset * unit for offset in layout.offsets]
             placed = dict(zip(tensors, offsets, strict=True))
-            blocks.append(_Shared(factory, owner, placed, max(layout.size * unit, 1)))
+            blocks.append(_DeviceBlock(factory, owner, placed, max(layout.size * unit, 1)))
         return blocks
 
-    def _tensors_alone(self) -> list[PlannedTensor]:
+    def _unplaced_tensors(self) -> list[PlannedTensor]:
         """Return the tensors of backends' own memory that are in no block."""
         placed = {tensor for block in self._blocks for tensor in block.tensors} | self._foreign
         return [
@@ -540,7 +542,7 @@ class LoadedPlan:
         found: dict[str, int] = {}
         for block in self._blocks:
             found[block.factory.id] = found.get(block.factory.id, 0) + block.size
-        for tensor in self._alone:
+        for tensor in self._unplaced:
             size = tensor.info.size_bytes if tensor.info.is_static else 0
             found[tensor.factory] = found.get(tensor.factory, 0) + size
         return found
@@ -609,7 +611,7 @@ class LoadedPlan:
     def _on(
         self, tensor: PlannedTensor, given: TensorHandle, managers: Mapping[str, MemoryManager]
     ) -> TensorHandle | str:
-        """Return a tensor's handle on a caller's memory, or why its backend cannot use that."""
+        """Return a handle of a tensor on a caller's memory, or the reason why there can be none."""
         owner = tensor.owner or "the host"
         if isinstance(given, KeptHandle):
             is_same = given.factory == tensor.factory
@@ -628,14 +630,14 @@ class LoadedPlan:
             return f"{owner} does not reach {device}"
         return self._imported(tensor, given, managers) or f"{owner} did not take this memory"
 
-    def _tensors_on(self, binding: Binding) -> _Direct:
+    def _tensors_on(self, binding: Binding) -> _CallerTensors:
         """Return the tensors that stand on a caller's memory.
 
-        An output whose memory is also that of an input, as a state's is, may be written in place if
-        the last step that reads the input is before the step that writes the output, or if its
-        layer writes only what changes there.
+        An output may have the memory of an input, as a state has. It is written in place if all
+        steps that read the input come before the step that writes the output, or if that step
+        writes only the elements that change.
         """
-        direct = _Direct(self.managers() if binding.managers is None else binding.managers)
+        direct = _CallerTensors(self.managers() if binding.managers is None else binding.managers)
         read: dict[PlannedTensor, TensorHandle] = {}
         passed_on: dict[PlannedTensor, str] = {}
         for name, tensor in self.plan.inputs.items():
@@ -673,16 +675,16 @@ class LoadedPlan:
         read: Mapping[PlannedTensor, TensorHandle],
         passed_on: Mapping[PlannedTensor, str],
     ) -> str:
-        """Return why an output cannot be in a caller's memory, wherever that is; "" if it can.
+        """Return why an output cannot be in a caller's memory of any device, or "" if it can.
 
         Args:
             made: The output's tensor.
             given: The caller's memory.
-            read: The memory that inputs are read from.
-            passed_on: Whose memory tensors are in, in words.
+            read: The caller's memory of each input that is read there.
+            passed_on: Of each tensor that is an input or another output, which one it is.
         """
         if made is None:
-            return "it is not known before it runs"
+            return "its tensor exists only after the layer has run"
         if made.constant is not None:
             return "it is a constant"
         if made in passed_on:
@@ -694,7 +696,7 @@ class LoadedPlan:
 
     # -- contexts -------------------------------------------------------------------------------
 
-    def _context(self, binding: Binding | None, direct: _Direct) -> Context:
+    def _context(self, binding: Binding | None, direct: _CallerTensors) -> Context:
         """Return a new context, on a caller's arrays if there is a binding."""
         managers = direct.managers
         memory: list[tuple[Allocator, NDArray[np.uint8]]] = []
@@ -742,7 +744,7 @@ class LoadedPlan:
     def managers(self) -> dict[str, MemoryManager]:
         """Return new memory managers for one context, by the id of a backend that has a part in it.
 
-        Without any a context runs without taking and giving back what they have.
+        A context without any acquires and releases no memory around its runs.
         """
         managers: dict[str, MemoryManager] = {}
         used = {layer.backend for layer in self.plan.layers}
@@ -802,7 +804,7 @@ class LoadedPlan:
     def _submit(
         self, steps: Sequence[tuple[PlannedLayer, Step]]
     ) -> Callable[[int | None], Task] | None:
-        """Return the function that submits the only step."""
+        """Return a function that submits the plan's only step, None if there is no such step."""
         if len(steps) != 1 or steps[0][0].backend not in self._candidates:
             return None
         ((layer, step),) = steps
@@ -821,7 +823,7 @@ class LoadedPlan:
         return submit
 
     def _choose_arrays(self, binding: Binding, handles: Handles) -> None:
-        """Give free inputs and outputs the arrays of their tensors."""
+        """Let inputs and outputs that the caller left free use the arrays of their tensors."""
         arrays = {**binding.inputs, **binding.outputs}
         for name in binding.free:
             for tensor in self._ports(name)[-1:]:
@@ -835,13 +837,13 @@ class LoadedPlan:
         self,
         steps: Sequence[tuple[PlannedLayer, Step]],
         binding: Binding,
-        direct: _Direct,
+        direct: _CallerTensors,
         handles: Handles,
     ) -> list[tuple[PlannedLayer, Step]]:
         """Return steps between copies from a caller's arrays and to them.
 
-        Where a queue that does not own a kept state uses it, that comes after the owner's work so
-        far, and the owner's further work after it.
+        Where the queue of another backend than a kept state's owner uses the state, its work comes
+        after what the owner has enqueued so far, and before what the owner enqueues later.
         """
         managers = direct.managers
         before: list[tuple[PlannedLayer, Step]] = []
@@ -875,7 +877,7 @@ def _copying(source: TensorHandle, target: TensorHandle) -> Step:
 
 
 def _copied(what: str, given: TensorHandle, tensor: PlannedTensor | None, why: str) -> str:
-    """Return why a caller's tensor is copied, if the host can do that.
+    """Return the reason why a caller's tensor is copied, if the host can copy it.
 
     Raises:
         MemoryImportError: It cannot.
@@ -923,7 +925,7 @@ def _place(
         scratch[layer] = memory[offset : offset + size]
 
 
-def _in_block(shared: _Shared, manager: MemoryManager | None) -> Handles:
+def _in_block(shared: _DeviceBlock, manager: MemoryManager | None) -> Handles:
     """Make the block of a factory's memory; return the tensors in it."""
     block = call(shared.owner, shared.factory, "create_block", shared.size, manager)
     return {
@@ -945,8 +947,8 @@ def memory_of(
 ) -> dict[str, dict[str, int]]:
     """Return the bytes of plans by the kind of memory, the id of a tensor-handle factory.
 
-    "working" is what one run with the largest plan takes, "constants" what layers read that are in
-    no program, each once, "states" what is kept between runs.
+    "working" counts one run of the largest plan; "constants" the constants outside of compiled
+    programs, each once; "states" the values kept between runs.
     """
     working: dict[str, int] = {HOST_FACTORY_ID: 0}
     constants: dict[str, dict[int, int]] = {}
@@ -982,9 +984,10 @@ def _watched(step: Step, watch: Callable[[], object]) -> Step:
 class IdleMemory:
     """The plans of one network, and their idle memory.
 
-    All together keep no more than one context of the largest plan does, and :data:`SLACK_BYTES`; a
-    plan keeps what it needs for the threads that run it. Contexts of the plans that have waited
-    longest go first; they are made again when the plan runs, in less than a millisecond.
+    The idle contexts of all plans together take at most the memory of one context of the largest
+    plan, and :data:`SLACK_BYTES`; a single plan keeps a context for each thread that ran it.
+    Contexts of the plans that have not run for longest are dropped first; making one again takes
+    less than a millisecond.
 
     Args:
         trim: Gives back what all networks of the runtime keep for later.
@@ -1074,7 +1077,7 @@ class IdleMemory:
             control: Ends the wait when the run must end.
 
         Returns:
-            Whether one was given back; False if no run has any.
+            Whether a context was given back; False if no run has one.
         """
         seconds = None if control is None else _TICK_SECONDS
         with self._changed:
@@ -1091,12 +1094,12 @@ class IdleMemory:
             self._bytes -= self._plans.pop(plan, 0)
 
 
-def _waits(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
-    """Return the tensors whose events a layer has to come after, by the layer.
+def _awaited(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
+    """Return, by layer, the tensors whose enqueued work must end before the layer runs.
 
-    Backends whose tensors share memory may have queues of their own. Where another backend goes on
-    there, what the ones before it enqueued must have ended: it reads their tensors, or writes where
-    they still read.
+    Backends whose tensors share memory may each have a queue. A layer that uses this memory after
+    layers of another backend reads their results, or writes where they may still read; it waits
+    for the work that they enqueued.
     """
     memory: dict[str, str] = {}
     for layer in plan.layers:
@@ -1135,7 +1138,7 @@ def _waits(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
 
 
 def _is_at_rest(tensor: PlannedTensor) -> bool:
-    """Return whether nothing is enqueued on a tensor: the host's are written at once."""
+    """Return whether no work can be enqueued on a tensor: it is a constant, or the host's."""
     return tensor.factory == HOST_FACTORY_ID or tensor.constant is not None
 
 

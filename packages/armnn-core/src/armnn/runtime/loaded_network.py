@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A loaded network, which any number of threads may run.
 
-It is unloaded once: when its user says so, with its runtime, or when nothing refers to it any more.
-The last happens wherever the interpreter drops the last reference or collects garbage, which may be
-in the middle of any call of this thread, with any lock taken. So only what takes no lock of others
-is done there: where a backend wants to be told, a thread unloads the network.
+It is unloaded once: by ``unload()``, when its runtime closes, or when nothing refers to it. The
+interpreter may drop the last reference or collect garbage in the middle of any call of any thread,
+while any lock is held. So the finalizer takes no lock that other code may hold: where a backend or
+an allocator has to be called, a thread of its own unloads the network.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class NetworkResources:
     Attributes:
         events: The events that the backends are told.
         bound: The bound calls that exist.
-        states: The states that these stand on.
-        overriding: The networks in which initializers of the model's file are inputs, by their
-            names.
+        states: The states that bound calls and streams use.
+        overriding: The networks of the same model in which some initializers of the file are
+            inputs, by the names of these, joined by commas.
     """
 
     def __init__(
@@ -229,7 +229,9 @@ _LATER: Final = nullcontext()
 """Counts nothing."""
 
 
-_EMPTY: tuple[int, ...] = ()  # the default of an argument, which is tested in nanoseconds
+_EMPTY: tuple[
+    int, ...
+] = ()  # the default of `imported`; a run compares with "is", as it takes microseconds
 
 
 class LoadedNetwork:
@@ -242,7 +244,7 @@ class LoadedNetwork:
         id: The NetworkId, unique in its runtime.
         runtime: The runtime that it belongs to.
         events: The events that its backends are told.
-        resources: Its resources; the runtime keeps them as long as the network is loaded.
+        resources: The plans and calls that unloading closes; the runtime refers to them.
         properties: The properties that it was loaded with.
         load_times: The seconds of each stage of the load (import, read, parse, infer, passes,
             assign, compile, pack, verify), of the rest, and in total, which is their sum. After the
@@ -298,8 +300,8 @@ class LoadedNetwork:
             plans, events, self._importing, owns_graph=owns_graph, frees_by_call=frees_by_call
         )
         self._run_again = plans.run_again
-        more = (self._real, self._importing, properties.profiler, failover)
-        self._is_plain = not events.has_listeners and all(part is None for part in more)
+        extras = (self._real, self._importing, properties.profiler, failover)
+        self._is_plain = not events.has_listeners and all(each is None for each in extras)
         inputs, outputs = plans.optimized.inputs, plans.optimized.outputs
         declared = declared_states(states, inputs, outputs, self._aliases, self.caches)
         asked = variables(inputs, outputs, plans.optimized.metadata)
@@ -346,8 +348,8 @@ class LoadedNetwork:
     def report(self) -> Report:
         """The backend that ran each layer in the last call, with reasons.
 
-        Of all kept plans. Before the first call it is :attr:`planned_report`. It has the copies of
-        calls that were to use the caller's memory where it is.
+        It covers all kept plans; before the first call it is :attr:`planned_report`. It says which
+        bound or imported memory of the caller is copied, and why.
         """
         report = self.planned_report
         if self._failover is not None:
@@ -370,7 +372,7 @@ class LoadedNetwork:
         return (*self._faults_before, *own)
 
     def follow(self, lost: Failover) -> None:
-        """Note that it was loaded in the place of a network that lost a backend meanwhile."""
+        """Take over the faults of a network that lost a backend and that this one replaces."""
         self._faults_before = (*lost.faults, *self._faults_before)
 
     def record(self) -> Record:
@@ -404,8 +406,8 @@ class LoadedNetwork:
         """The bytes of tensors, by kind of memory: "armnn.host", and those of backends.
 
         For each kind there are "working", the memory of one run with the largest plan, "constants",
-        what layers read that are in no compiled program, and "states", what the streams that exist
-        keep between runs. Memory of compiled programs is in the report, as their backends tell it.
+        the constants outside of compiled programs, and "states", what streams keep between runs.
+        The memory of compiled programs is in the report, if their backends tell it.
         """
         states = (state for memory in tuple(self.resources.states) for state in memory.tensors)
         return memory_of(self._plans.plans, states)
@@ -429,16 +431,16 @@ class LoadedNetwork:
                 device that the input's backend reaches. A second name of an input will do, such as
                 the tensor's in a TensorFlow Lite file. A network that was loaded with
                 ``quantize=True`` takes and returns real values, float32, where its inputs and
-                outputs are quantized. An initializer among the inputs of an ONNX file, which is a
-                constant otherwise, may be given, too; the first run with it loads the model anew.
+                outputs are quantized. An initializer that an ONNX file lists among its inputs is a
+                constant, but may be given as well; the first run with it loads the model anew.
             outputs: Arrays, or objects with ``__dlpack__``, that outputs are written into; they may
                 share memory with the inputs.
             names: The outputs that are returned, all by default. All layers run nevertheless.
-            timeout: Seconds after which no further layer is started.
+            timeout: Seconds after which no further layer is started, and a wait for a device ends.
             cancel: Asked before each layer; a ``threading.Event`` will do.
             profiler: Gets one event for the run and one per layer.
-            imported: The ids of imported inputs and outputs, which are left out of the others;
-                one thread at a time may run with them.
+            imported: The ids of imported inputs and outputs, whose names must not be in ``inputs``
+                and ``outputs``; one thread at a time may run with them.
 
         Returns:
             One array per output: the caller's, one on the memory of the caller's object, or a new
@@ -481,26 +483,26 @@ class LoadedNetwork:
                 return made
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
-        other = self._taking(inputs) if imported is _EMPTY else None
+        other = self._with_initializers(inputs) if imported is _EMPTY else None
         if other is not None:
             return other.run(inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler)
         if self._states is not None and imported is _EMPTY and self._keeps(inputs):
             self._is_plain = False  # the next run is likely to be such a one, too
             control = self.control(timeout, cancel, profiler)
             return self._states.run(self, inputs, outputs, control)
-        return self.run_given(
+        return self.run_stateless(
             inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler, imported=imported
         )
 
     def checked_names(
         self, names: Sequence[str], outputs: Written | None, *, has_states: bool
     ) -> tuple[str, ...]:
-        """Return the names of outputs that a run returns; only :meth:`run` and streams call it.
+        """Return the outputs that a run is to return, checked; :meth:`run` and streams call it.
 
         Args:
             names: The names that the caller gave.
-            outputs: The caller's arrays to write into.
-            has_states: Whether the run keeps the states.
+            outputs: The arrays that the caller gave, by output.
+            has_states: Whether the run is on states that the network keeps.
 
         Raises:
             InvalidArgumentError: They are not a list of names, or the run returns no such output.
@@ -520,7 +522,7 @@ class LoadedNetwork:
                 )
         return wanted
 
-    def run_given(
+    def run_stateless(
         self,
         inputs: Mapping[str, ArrayLike],
         outputs: Targets | None = None,
@@ -570,8 +572,8 @@ class LoadedNetwork:
             controls: dict[str, Any] = {"timeout": timeout, "cancel": cancel, "profiler": profiler}
             return self._failover.rerun(
                 lost,
-                lambda other: other.run_given(inputs, outputs, **controls),
-                lambda: self.run_given(inputs, outputs, **controls),
+                lambda other: other.run_stateless(inputs, outputs, **controls),
+                lambda: self.run_stateless(inputs, outputs, **controls),
             )
         self._note_run()
         if self._real is not None:
@@ -646,9 +648,9 @@ class LoadedNetwork:
 
             outputs = await model.run_async({"x": frame})
 
-        If inputs of these shapes took less than 0.3 ms before, and no backend is isolated, the
-        event loop runs it itself, as a thread would take longer. When the awaiting task is
-        cancelled, no further layer is started.
+        If earlier runs with inputs of these shapes took less than 0.3 ms and no backend is
+        isolated, the run is executed on the event loop itself, as handing it to a thread would
+        take longer. When the awaiting task is cancelled, no further layer is started.
 
         Args:
             inputs: See :meth:`run`; they must stay as they are until the run has ended.
@@ -682,16 +684,16 @@ class LoadedNetwork:
         Args:
             inputs: One array per input, of its data type and contiguous, or an object with
                 ``__dlpack__``, also on a device that the input's backend reaches. Its content is
-                read in each call; its shape is that of all calls. In its place a shape, as a tuple:
-                then ``call.inputs`` has an array that the backend reads without a copy, also where
-                it runs in a process of its own.
-            outputs: Arrays, or objects with ``__dlpack__``, that are written in each call; of other
-                outputs they are made. The array of an input is allowed: it is written when it was
-                read.
-            states: The inputs that the call keeps, each with the output that is its next value,
-                without a copy. By default these are the inputs that bear the name of an output and
-                are in neither of ``inputs`` and ``outputs``, as in a model with variables. They
-                begin with what the model's file says, the array in ``inputs``, or zeros.
+                read in each call; its shape is that of all calls. A tuple is taken as a shape: then
+                ``call.inputs`` has a new array, which the backend reads without a copy, also if it
+                runs in a process of its own.
+            outputs: Arrays, or objects with ``__dlpack__``, that are written in each call. Arrays
+                are made for the other outputs. An output may have the array of an input, which is
+                written after it has been read.
+            states: The inputs whose values the call keeps, each with the output that is its next
+                value; nothing is copied. By default these are the inputs that have the name of an
+                output and are in neither ``inputs`` nor ``outputs``, as the variables of a model.
+                They begin with the value in the model's file, the array in ``inputs``, or zeros.
 
         Raises:
             InvalidArgumentError: An array is missing, not known, of a wrong type or shape, not
@@ -700,7 +702,7 @@ class LoadedNetwork:
             ClosedError: The network was unloaded, or its runtime closed.
         """
         self._expected.check_mapping(inputs)
-        other = self._taking(inputs)
+        other = self._with_initializers(inputs)
         if other is not None:
             return other.bind(inputs, outputs, states=states)
         named = first_names(inputs, self._aliases.inputs)
@@ -788,7 +790,7 @@ class LoadedNetwork:
     def control(
         self, timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
     ) -> RunControl | None:
-        """Return the control of a run on states, None if nothing limits or watches it; for streams.
+        """Return the control of a stream's run, None if nothing limits or watches the run.
 
         Raises:
             InvalidArgumentError: An argument is of another kind.
@@ -831,7 +833,7 @@ class LoadedNetwork:
         """Return a value of a state; only streams call it.
 
         Raises:
-            InvalidArgumentError: It is not an array, or has another type or shape.
+            InvalidArgumentError: It is no array, or its type or shape is not the state's.
         """
         return checked_array(given, f"the value for the state {name!r}", info, self.dtype_of(name))
 
@@ -862,8 +864,8 @@ class LoadedNetwork:
     ) -> dict[str, int]:
         """Import memory that runs read as inputs, without copies.
 
-        (Arm NN: ``ImportInputs``.) What is in the memory when ``run(imported=...)`` is called
-        counts.
+        (Arm NN: ``ImportInputs``.) The memory is read when ``run(imported=...)`` is called,
+        not before.
 
         Args:
             inputs: An array, an object with ``__dlpack__``, or memory by file descriptor, per
@@ -909,13 +911,13 @@ class LoadedNetwork:
         """Prepare the network for input shapes before a first run.
 
         Args:
-            shapes: The shape of each input; inputs with a fixed shape may be left out. Of an input
-                whose data decides about shapes or branches, an array with the data.
+            shapes: The shape of each input; inputs with a fixed shape may be left out. For an input
+                whose data decides about shapes or branches it has an array with such data.
 
         Raises:
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
-        other = self._taking(shapes) if isinstance(shapes, Mapping) else None
+        other = self._with_initializers(shapes) if isinstance(shapes, Mapping) else None
         if other is not None:
             other.prepare(shapes)
             return
@@ -968,16 +970,16 @@ class LoadedNetwork:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _taking(self, given: Iterable[str]) -> LoadedNetwork | None:
-        """Return the network of the same model that takes the initializers which are given, too.
+    def _with_initializers(self, given: Iterable[str]) -> LoadedNetwork | None:
+        """Return the network of the same model in which the given initializers are inputs.
 
-        None if none is: what is given are inputs, or names that the model does not know either.
-        States have values in one network only, so that their network takes no more inputs.
+        It is None where no initializer is given: all names are inputs, or not known to the model.
+        A network with states takes no initializers, as the values of the states are in it alone.
         """
-        more = [each for each in given if each not in self._names]
-        if not more or self._load_overriding is None or self._states is not None:
+        others = [each for each in given if each not in self._names]
+        if not others or self._load_overriding is None or self._states is not None:
             return None
-        unknown = set(more).difference(self._aliases.inputs)
+        unknown = set(others).difference(self._aliases.inputs)
         if not unknown or not all(isinstance(each, str) for each in unknown):
             return None
         names = ",".join(sorted(unknown))
@@ -1028,7 +1030,7 @@ class LoadedNetwork:
         from armnn.runtime.calls.binding import Binder  # late: heavy, by asyncio
 
         is_noted = self.events.has_listeners or self._failover is not None
-        run, note = self.run_given, self._note_run
+        run, note = self.run_stateless, self._note_run
         if is_kept:
             run, note = _weakly(run), _weakly(note)
         watch = _weakly(self._watch)  # every call has it, also those of imports
@@ -1100,9 +1102,9 @@ class LoadedNetwork:
         return pairs
 
     def _keeps(self, inputs: Mapping[str, object]) -> bool:
-        """Return whether a run with these inputs is one on kept states.
+        """Return whether a run with these inputs reads and writes the states that are kept.
 
-        A run that is given all variables of a model, which nobody asked to be kept, is not.
+        It does not where the caller gives the values of all variables and has declared no states.
         """
         if self._are_declared:
             return True
@@ -1125,7 +1127,7 @@ class LoadedNetwork:
         """Raise InvalidArgumentError if only run() may run it."""
         if not self.properties.async_enabled:
             raise InvalidArgumentError(
-                f"{self.title} was loaded with async_enabled=False: run() runs it"
+                f"{self.title} was loaded with async_enabled=False: use run()"
             )
 
     @cached_property

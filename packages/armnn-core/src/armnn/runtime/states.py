@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""States: outputs that are the next values of inputs, kept by the network that was loaded.
+"""States: outputs that become inputs of the next run, kept by the loaded network between runs.
 
 Which output follows which input is declared when a model is loaded (:func:`declared_states`). The
-arrays of one stream are a :class:`StateMemory`; the calls of :meth:`LoadedNetwork.bind` stand on
-them, read one side of it, write the other and so copy nothing. A :class:`Stream` is what programs
-run; the network has one itself, the stream of its ``run``.
+arrays of one stream are a :class:`StateMemory`. Calls bound to it (:meth:`LoadedNetwork.bind`) read
+one side of it and write the other, and so copy nothing. Programs run a :class:`Stream`; the network
+has one itself, the stream of its ``run``.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from armnn.runtime.loaded_network import LoadedNetwork
 
 State: TypeAlias = "NDArray[Any] | KeptHandle"
-"""A state in memory of the host, or in that of the backend that reads and writes it."""
+"""The memory of a state: an array of the host, or a tensor of the backend that uses the state."""
 
 States: TypeAlias = "Mapping[str, str] | str | None"
-"""The declaration of a caller: the input that each output is the next value of, or "auto"."""
+"""A caller's declaration of states: "auto", or by output the input that it is the next value of."""
 
 AUTO: Final = "auto"
 
@@ -54,10 +54,10 @@ _BLOCK: Final = 256
 """The rows by which a state that fills up grows, where the model leaves their number open."""
 
 _MAY_BE_GIVEN: Final = ("mask", "places")
-"""The counters that a caller may give: a prompt's padding is in none of the others."""
+"""The counters that a caller may give, as only these two can express the padding of a prompt."""
 
 _MOST_CALLS = 8
-"""The prepared calls that a stream keeps, one for each set of shapes of its other inputs."""
+"""How many bound calls a stream keeps, one for each set of shapes of its other inputs."""
 
 
 # -- which output follows which input --------------------------------------------------------------
@@ -66,9 +66,9 @@ _MOST_CALLS = 8
 def variables(
     inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo], metadata: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the variables of a model, which are states unasked: pairs of equal names.
+    """Return the variables of a model, which are states although no caller declares them.
 
-    The parser says of each with which value it begins.
+    They are inputs and outputs of equal names whose initial values stand in the metadata.
     """
     return {name: name for name in inputs if name in outputs and f"initial {name}" in metadata}
 
@@ -87,7 +87,7 @@ def declared_states(
             whose next value it is, or "auto".
         inputs: The inputs of the network.
         outputs: Its outputs.
-        aliases: Their second names.
+        aliases: Alternative names of inputs and outputs.
         caches: Its caches.
 
     Raises:
@@ -109,7 +109,8 @@ def declared_states(
             if output in inputs and name in outputs:
                 hint = f"write {{{name!r}: {output!r}}}, the output first"
             raise InvalidArgumentError(
-                f"there is no output {output!r} for the state {name!r}: {hint}"
+                f"there is no output {output!r} that could be the next value of the state "
+                f"{name!r}: {hint}"
             )
         if name not in inputs:
             takes = ", ".join(map(repr, inputs)) or "none"
@@ -139,11 +140,12 @@ def usual_states(
     outputs: Mapping[str, TensorInfo],
     caches: Mapping[str, Cache] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return the states that usual names tell of: ``present.0.key`` and ``past_key_values.0.key``.
+    """Return the states that can be told by usual names.
 
-    Such as these, ``hn`` and ``h``, ``stateN`` and ``state``, ``h_out`` and ``h_in``, and equal
-    names. Both have one type and one shape, and neither could be of another pair. Caches that fill
-    up are known by their layers, also where the model says that an output is longer.
+    Known are ``present.0.key`` and ``past_key_values.0.key``, ``hn`` and ``h``, ``stateN`` and
+    ``state``, ``h_out`` and ``h_in`` and their like, and equal names. The two must have one type
+    and one shape, and neither may fit another pair. Caches that fill up are found by their layers,
+    also where the model declares an output that is longer than its input.
     """
     named = {dim for info in inputs.values() for dim in info.shape or () if isinstance(dim, str)}
     found = {cache.output: [name] for name, cache in caches.items() if cache.counters}
@@ -178,7 +180,7 @@ def _names_before(output: str) -> Iterator[str]:
 def _is_same(state: TensorInfo, output: TensorInfo, named: Collection[str], *, grows: bool) -> bool:
     """Return whether an output has the type and the shape of a state.
 
-    Dimensions that are not known fit any, unless the state might grow.
+    An unknown dimension fits every dimension, unless the state might grow.
 
     Args:
         state: The state.
@@ -284,28 +286,31 @@ def made_here(
 class StateMemory:
     """The states of one stream: what its calls read and write.
 
-    They begin as arrays of the host. The first plan that stands on them brings each into the memory
-    of the backend that reads and writes it, if that has memory of its own (:meth:`place`).
+    They begin as arrays of the host. The first plan that uses them moves each into the memory of
+    the backend that reads and writes it, if this backend has memory of its own (:meth:`place`).
 
     Attributes:
         pairs: The output that is the next value of each state, by input.
         sides: The states by input, twice: a call reads those of one side and writes those of the
             other. A cache, of which a call writes some rows only, is the same one on both.
         side: The side that the next call reads.
-        other: The side after each one.
+        other: By side, the one that a call on this side writes and the next call reads.
         lock: Is taken by the call that runs: one thread at a time is in a stream.
         caches: The caches among the states, by input.
-        counts: The inputs that say where the rows of a call go and how many there are, and how.
-        given: The states whose value the caller of a run gave.
+        counts: The inputs that tell a call where its rows go and how many there are, each with the
+            kind of count that it holds.
+        given: The values of counters that the caller of a run gave.
         capacity: How many rows the caches that fill up have room for.
         length: How many of them are valid.
-        copied_bytes: The bytes of states that calls have copied so far: of a cache in place those
-            of the rows that were added, of a state whose two arrays take turns none.
-        managers: The memory managers, by backend id, of all contexts that stand on states in the
-            memory of backends: as calls of a stream run one by one, one queue orders what they do.
-            None where all states are the host's.
-        is_shared: Whether other processes use the arrays where they are. Of these only caches that
-            fill up are in place: if such a process ends, the rows before are still there.
+        copied_bytes: The bytes of states that calls have copied so far: the added rows of a cache
+            that is written in place; nothing of a state whose two arrays take turns.
+        managers: The memory managers, by backend id, of the contexts of all calls on these states.
+            The calls run one by one, so they share one queue, which keeps their order. None where
+            all states are the host's.
+        is_shared: Whether worker processes use the arrays where they are. Such a process writes
+            only caches that fill up in place: if it dies, their earlier rows are intact.
+        padded_from: The first row that the last mask left out in an item of the batch; None for
+            none.
     """
 
     def __init__(
@@ -323,7 +328,7 @@ class StateMemory:
             pairs: See the attribute.
             initial: The first values of the states.
             caches: The caches of the network.
-            inputs: The descriptions of the counters.
+            inputs: The infos of the counters.
             lock: The lock of the memory that this one replaces.
             make_arrays: Makes arrays for other processes; None if no other one uses them.
         """
@@ -360,7 +365,6 @@ class StateMemory:
         }
         self.given: Mapping[str, NDArray[Any]] = {}
         self.padded_from: int | None = None
-        """The first row that the last mask left out in an item of the batch; None for none."""
         counters = [
             (inputs[name].data_type.numpy_dtype, self._counter_shape(inputs[name], kind))
             for name, kind in self.counts.items()
@@ -376,12 +380,12 @@ class StateMemory:
                 self.write(name, array)
 
     def place(self, plan: LoadedPlan) -> None:
-        """Bring states into the memory of the backends that read and write them.
+        """Move states into the memory of the backends that read and write them.
 
-        It happens once. A call whose plan reads or writes one elsewhere copies it.
+        Only the first call does; later calls whose plans use a state elsewhere copy it.
 
         Args:
-            plan: Says where that is.
+            plan: The plan whose backends use the states.
         """
         if self._is_placed:
             return
@@ -419,8 +423,8 @@ class StateMemory:
         return made
 
     @contextmanager
-    def following(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Let arrays of the next values be written, by output."""
+    def next_values(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Lend arrays, by output, to which the caller writes the next values of the states."""
         arrays = {name: self._content(state) for name, state in self.written.items()}
         yield {self.pairs[name]: array for name, array in arrays.items()}
         with acquired(self.managers or {}):
@@ -447,7 +451,7 @@ class StateMemory:
         Args:
             name: The input.
             array: Its elements, or what broadcasts to them.
-            rows: The first rows that they are of one that fills up, None for all of them.
+            rows: How many of the first rows of a cache the array has; None for the whole state.
         """
         state = self.read[name]
         part = () if rows is None else _rows(self._filling[name].axis, rows)
@@ -463,7 +467,7 @@ class StateMemory:
 
     @staticmethod
     def _write_rows(state: KeptHandle, axis: int, rows: int, array: ArrayLike) -> bool:
-        """Write the first rows of a state along an axis; return whether its memory lets that."""
+        """Write the first rows of a state along an axis; return whether its memory can do that."""
         parts = state.parts(axis, rows)
         shape = (*state.shape[:axis], rows, *state.shape[axis + 1 :])
         content = np.broadcast_to(np.asarray(array, state.dtype), shape)
@@ -501,7 +505,7 @@ class StateMemory:
         """Check that this process made the arrays, which it shares with its workers.
 
         Raises:
-            ExecutionError: It was forked from the one that does; both would write them.
+            ExecutionError: It was forked from the process that made them; both would write them.
         """
         if self.is_shared and self._owner != os.getpid():
             raise ExecutionError(
@@ -519,7 +523,7 @@ class StateMemory:
         return 0
 
     def counters(self, rows: int) -> dict[str, NDArray[Any]]:
-        """Return the inputs that a call reads which adds rows, as arrays that begin() writes."""
+        """Return the arrays of the counters for a call that adds rows; begin() writes them."""
         return {
             name: array if self.counts[name] != "places" else self._places(array, rows)
             for name, array in self._counters.items()
@@ -547,7 +551,7 @@ class StateMemory:
         return total
 
     def begin(self, rows: int) -> None:
-        """Let the counters say what a call that adds rows needs to know.
+        """Write the counters for a call that adds rows.
 
         Raises:
             ExecutionError: There is no room for the rows, or some that are there are padding, and
@@ -575,7 +579,7 @@ class StateMemory:
                 f"row {self.padded_from} of the {self.length} in the states is padding in an item "
                 f"of the batch, as the last {mask!r} said: give {mask!r} for all rows again"
             )
-        self.padded_from = None  # these rows were never added, or rewound
+        self.padded_from = None  # its rows were never added, or have been rewound
 
     def has_room(self, rows: int) -> bool:
         """Return whether further rows fit, and this memory is still that of its stream."""
@@ -600,7 +604,7 @@ class StateMemory:
         self.copied_bytes += copied_bytes
 
     def grown(self, capacity: int, inputs: Mapping[str, TensorInfo]) -> StateMemory:
-        """Return a memory in place of this one with room for more rows; copies the valid ones."""
+        """Return a larger memory that replaces this one, with copies of the valid rows."""
         first = dict(self._initial)
         for name, cache in self._filling.items():
             shape = list(first[name].shape)
@@ -696,11 +700,11 @@ def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
 
 
 def _check_mask(name: str, mask: NDArray[Any]) -> None:
-    """Check that the rows that a mask lets count come first, as their number is all that is used.
+    """Check that in each item of a mask the ones come before the zeros: only their number is used.
 
     Raises:
-        InvalidArgumentError: One that counts is behind one that does not, as of a prompt that is
-            padded in front, or a number is neither 0 nor 1.
+        InvalidArgumentError: A one is behind a zero, as with a prompt that is padded in front, or
+            an element is neither 0 nor 1.
     """
     if not ((mask == 0) | (mask == 1)).all():
         raise InvalidArgumentError(f"the input {name!r} has other numbers than 0 and 1")
@@ -714,7 +718,7 @@ def _check_mask(name: str, mask: NDArray[Any]) -> None:
         )
 
 
-class _PreparedCall:
+class _StreamCall:
     """A bound call of a stream on arrays of its own, for inputs of one set of shapes."""
 
     __slots__ = ("call", "fill", "outputs")
@@ -726,7 +730,7 @@ class _PreparedCall:
 
 
 class StreamStates:
-    """The states of a stream, and calls prepared for the shapes of other inputs.
+    """The states of a stream, and its bound calls, one for each set of shapes of other inputs.
 
     It does not refer to the network, which may own it.
 
@@ -739,14 +743,14 @@ class StreamStates:
         self.pairs = pairs
         self._shapes = dict(shapes)
         self._capacity = _BLOCK
-        self._is_bound = False  # whether there may be calls on the states that are others' own
+        self._is_bound = False  # whether calls that users have bound may use the states
         self._memory: StateMemory | None = None
         self._making = threading.Lock()
-        self._calls: OrderedDict[tuple[object, ...], _PreparedCall] = OrderedDict()
-        self._last: _PreparedCall | None = None
+        self._calls: OrderedDict[tuple[object, ...], _StreamCall] = OrderedDict()
+        self._last: _StreamCall | None = None
 
     def set_capacity(self, network: LoadedNetwork, capacity: int) -> None:
-        """Let caches begin with a number of rows, before there is one.
+        """Set the number of rows with which the caches will be made.
 
         Raises:
             InvalidArgumentError: It is below 1, or the model leaves the number of none open.
@@ -791,7 +795,7 @@ class StreamStates:
                 network, self._run_once(network, inputs, outputs, control), outputs
             )
         except BaseException:
-            if is_first and not self._is_bound:  # what was wrong may be the sizes
+            if is_first and not self._is_bound:  # the sizes may be wrong that these inputs gave
                 self._close_taken()
                 self._memory = None
             raise
@@ -825,7 +829,7 @@ class StreamStates:
         return call
 
     def _renewed(self, network: LoadedNetwork, call: BoundCall) -> BoundCall | None:
-        """Return a call in place of one whose states have no room, if they can have it."""
+        """Return a call on larger states that replaces one on full states, if they can grow."""
         memory = self.memory(network)
         if not memory.has_room(call.rows):
             memory = self._with_room(network, memory, call.rows)
@@ -865,7 +869,7 @@ class StreamStates:
 
     @contextmanager
     def _held(self, network: LoadedNetwork) -> Iterator[StateMemory]:
-        """Wait until no call runs, and keep others out."""
+        """Wait until no call runs, and keep further calls out."""
         with self.memory(network).lock:
             yield self.memory(network)  # which may have grown since
 
@@ -903,7 +907,7 @@ class StreamStates:
             self._set(network, memory, arrays)
 
     def rewind(self, network: LoadedNetwork, length: int) -> None:
-        """Drop all rows but the first; see :meth:`Stream.rewind`."""
+        """Keep the first ``length`` rows of each cache; see :meth:`Stream.rewind`."""
         filling = self._filling(network)
         names = ", ".join(repr(name) for name in self.pairs if name not in filling)
         if names:
@@ -934,7 +938,7 @@ class StreamStates:
         return 0 if self._memory is None else self._memory.copied_bytes
 
     def close(self) -> None:
-        """Give the working memory of prepared calls back; the states stay."""
+        """Free the working memory of the stream's calls; the states stay."""
         calls = [*self._calls.values()]
         self._calls.clear()
         self._last = None
@@ -944,9 +948,9 @@ class StreamStates:
     # -- inside ------------------------------------------------------------------------------------
 
     def _run_again(
-        self, network: LoadedNetwork, last: _PreparedCall, inputs: Mapping[str, ArrayLike]
+        self, network: LoadedNetwork, last: _StreamCall, inputs: Mapping[str, ArrayLike]
     ) -> dict[str, NDArray[Any]] | None:
-        """Run the last call again, if the inputs have its shapes: most runs, in the least time."""
+        """Run the last call again if the inputs have its shapes, as in most runs."""
         memory = self.memory(network)
         if not memory.lock.acquire(False):  # by position: it is called each time
             raise _busy(network)
@@ -1035,7 +1039,8 @@ class StreamStates:
         masks = [name for name in given if memory.counts.get(name) == "mask"]
         if masks:
             raise InvalidArgumentError(
-                f"the input {masks[0]!r} counts rows, which chunks add part by part: leave it out"
+                f"the input {masks[0]!r} is a mask, which a run in chunks computes itself: leave "
+                "it out"
             )
         dim = (network.inputs[source[0]].shape or ())[source[1]]
         axes = {
@@ -1066,7 +1071,7 @@ class StreamStates:
 
     def _filled(
         self, network: LoadedNetwork, memory: StateMemory, inputs: Mapping[str, ArrayLike]
-    ) -> _PreparedCall:
+    ) -> _StreamCall:
         """Return the call that is prepared for inputs of these shapes, with the inputs in it."""
         self._check_free(network, inputs)
         arrays = network.checked_inputs(inputs, self.pairs, memory.counts)
@@ -1080,7 +1085,7 @@ class StreamStates:
         prepared = self._calls.get(key)
         if prepared is None:
             call = network.bind_states(shapes, {}, self.pairs, memory, is_kept=True)
-            prepared = self._calls[key] = _PreparedCall(call)
+            prepared = self._calls[key] = _StreamCall(call)
             while len(self._calls) > _MOST_CALLS:
                 _, dropped = self._calls.popitem(last=False)
                 dropped.call.close_taken()
@@ -1132,7 +1137,7 @@ class StreamStates:
             found = ", ".join(f"{name!r} has {count} rows" for name, count in counts.items())
             rest = f", {', '.join(map(repr, kept))} {memory.length}" if kept else ""
             raise InvalidArgumentError(
-                f"the states that fill up have one number of rows: {found}{rest}"
+                f"all states that fill up have the same number of rows: got {found}{rest}"
             )
         if length > memory.capacity and counts:
             memory = self._with_room(network, memory, length - memory.length)

@@ -169,5 +169,5 @@ def test_awaiting_can_be_ruled_out(make_backend, make_runtime) -> None:
     network.add_output("y", network.add_input("x", TensorInfo((2, 3))))
     optimized = runtime.optimize(network, ["Any"])
     model = runtime.load_network(optimized, NetworkProperties(async_enabled=False))
-    with pytest.raises(InvalidArgumentError, match="loaded with async_enabled=False: run"):
+    with pytest.raises(InvalidArgumentError, match="loaded with async_enabled=False: use run"):
         asyncio.run(model.run_async(X))

@@ -290,7 +290,7 @@ def test_waiting_for_a_thread_counts_as_time_of_a_submitted_run(setting, monkeyp
 def test_submitting_can_be_ruled_out(setting) -> None:
     optimized = setting.runtime.optimize(accumulator(), ["Gated"])
     model = setting.runtime.load_network(optimized, NetworkProperties(async_enabled=False))
-    with pytest.raises(InvalidArgumentError, match="loaded with async_enabled=False: run"):
+    with pytest.raises(InvalidArgumentError, match="loaded with async_enabled=False: use run"):
         model.submit({"x": X, "total": X})
 
 

@@ -117,7 +117,7 @@ def test_a_stale_verdict_is_not_followed(two_layers: Network, tmp_path: Path) ->
     verdict = verdict_for(identity_of_network(two_layers))
     write_verdict(path, replace(verdict, builds={"CpuRef": "another 9"}))
     choice = armnn.load_model(two_layers, "auto", verdicts=str(path)).report.choice
-    assert "holds no more: it measured another 9, there is armnn-backend-ref" in choice
+    assert "holds no more: it measured another 9, but armnn-backend-ref" in choice
 
 
 def test_a_damaged_file_is_an_error_only_if_it_was_named(

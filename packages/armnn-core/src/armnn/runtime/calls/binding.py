@@ -381,9 +381,9 @@ class Replay:
             limits["timeout"] = seconds_until(control.deadline_ns)
         memory = self._memory
         read = {name: memory.fetch(name) for name in memory.pairs}
-        with memory.following() as following:
-            made = self._run({**self._inputs, **read}, {**self._targets, **following}, **limits)
-        for name in following:
+        with memory.next_values() as next_values:
+            made = self._run({**self._inputs, **read}, {**self._targets, **next_values}, **limits)
+        for name in next_values:
             del made[name]
         self._outputs.update(made)
 
