@@ -17,6 +17,9 @@ from armnn.backends import BackendVersion, ModelContext, OptimizationViews, Subg
 from armnn.errors import IncompatibleBlobError, ModelFileError
 from armnn_backend_custom.backend import CustomBackend
 from armnn_backend_custom.pre_compiled import CustomPreCompiledObject
+from armnn_conformance.checks.by_name import Checks, NotSupportedError
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import Subject
 
 X = np.float32([1, -2, 0.5])
 
@@ -120,3 +123,23 @@ def test_a_prepared_file_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(Keeping, "version", b"2")
         with pytest.raises(ModelFileError, match="it is of version 1"):
             runtime.load_model(file)
+
+
+class Subtracting(CustomPreCompiledObject):
+    """A part that was restored as another one."""
+
+    def add(self, first: object, second: object, total: object) -> None:
+        np.subtract(first, second, out=total)
+
+
+def test_the_kit_sees_a_part_that_is_restored_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Subject("Keeping") as subject:
+        checks = Checks(subject)
+        checks.prepared_file(["Addition"])
+        assert Keeping.restored
+        monkeypatch.setattr(Keeping, "deserialize", lambda *_: Subtracting())
+        with pytest.raises(NonconformityError, match="loaded from a prepared file, the runtime's"):
+            checks.prepared_file(["Addition"])
+        monkeypatch.setattr(Keeping, "serialize", lambda *_: None)
+        with pytest.raises(NotSupportedError, match="it is not kept in files"):
+            checks.prepared_file(["Addition"])

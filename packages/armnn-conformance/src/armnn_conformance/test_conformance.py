@@ -223,6 +223,13 @@ def test_a_run_that_fails_leaves_nothing_behind(
 
 
 @pytest.mark.conformance_robust
+def test_what_is_compiled_to_a_file_is_right(
+    run: Callable[..., Any], request: pytest.FixtureRequest
+) -> None:
+    run("prepared_file", layers=_layers(request.config))
+
+
+@pytest.mark.conformance_robust
 @pytest.mark.parametrize("check", DEVICE_MEMORY_CHECKS)
 def test_memory_of_a_device_keeps_the_contract(run: Callable[..., Any], check: str) -> None:
     run("device_memory", title=f"device memory, {check}", name=check)

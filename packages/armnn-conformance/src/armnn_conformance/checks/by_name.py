@@ -21,6 +21,7 @@ from armnn_conformance.checks import graphs as graph_checks
 from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
 from armnn_conformance.checks.correctness import CaseResult, Outcome, answer_of, check_case
 from armnn_conformance.checks.device_memory import check_device_memory
+from armnn_conformance.checks.prepared_file import check_prepared_file
 from armnn_conformance.graphs import Graph
 from armnn_conformance.graphs.families import (
     ANY_BATCH,
@@ -209,6 +210,13 @@ class Checks:
         """Bind a layer to too few tensors."""
         self._stress(contract.check_handle_counts, layers)
 
+    def prepared_file(self, layers: Iterable[str]) -> None:
+        """Run a layer from a file that it was compiled to."""
+        try:
+            self._stress(check_prepared_file, layers)
+        except NothingToCheckError as error:
+            raise NotSupportedError(str(error)) from error
+
     def device(self, name: str, layers: Iterable[str]) -> None:
         """Run one of the checks of :mod:`armnn_conformance.checks.devices`."""
         if works_in_host_memory(self.subject):
@@ -325,6 +333,7 @@ _CHECKS: dict[str, Callable[..., Any]] = {
         Checks.memory,
         Checks.interruptions,
         Checks.handles,
+        Checks.prepared_file,
         Checks.device,
         Checks.graphs,
         Checks.hostile_graphs,
