@@ -29,16 +29,28 @@ class Workload(Base):
         return again
 
 class backend(reference.RefBackend):
-    id = {id!r}
-
-    def supports(self, layer, model):
-        from armnn.backends import Support
-        if {only!r} and layer.type != {only!r}:
-            return Support.no("runs nothing but " + {only!r})
-        return super().supports(layer, model)
+    id = "Slow"
 
     def create_workload(self, layer, model):
         return Workload(super().create_workload(layer, model))
+"""
+
+_HALF = """
+from armnn_backend_ref.backend import RefBackend
+from fakes.backends import DeviceBackend
+
+from armnn.backends import Support
+
+class backend(DeviceBackend):
+    id = "Half"
+
+    def __init__(self):
+        super().__init__("Half", RefBackend())
+
+    def supports(self, layer, model):
+        if layer.type != "Activation":
+            return Support.no("runs nothing but Activation")
+        return super().supports(layer, model)
 """
 
 _CRASH = """
@@ -62,11 +74,11 @@ class backend(NullBackend):
 
 @pytest.fixture
 def candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Install slow, partial, wrong and crashing backends."""
+    """Install slow, partial, wrong and crashing backends; the partial one has its own memory."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     sources = {
-        "Slow": _SLOW.format(id="Slow", only=""),
-        "Half": _SLOW.format(id="Half", only="Activation"),
+        "Slow": _SLOW,
+        "Half": _HALF,
         "Crash": _CRASH,
         "Wrong": None,
     }

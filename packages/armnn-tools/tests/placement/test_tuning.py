@@ -43,7 +43,14 @@ def test_the_fastest_right_choice_wins(
     assert by_title["Wrong"].microseconds is not None  # few, as a rule: it computes nothing
     assert by_title["Crash"].fault.startswith("its process ended with SIGSEGV")
     assert by_title["Slow"].microseconds is not None
-    assert by_title["Half,CpuRef"].layers == {"Half": 1, "CpuRef": 1}
+    half = by_title["Half,CpuRef"]  # a device with memory of its own: with the copies it is slower
+    assert half.layers == {"Half": 1, "CpuRef": 1}
+    assert half.microseconds is not None
+    assert verdict.chosen.microseconds is not None
+    assert half.microseconds > verdict.chosen.microseconds
+    assert half.border_microseconds > 0
+    assert verdict.chosen.border_microseconds == 0
+    assert f"us, {half.border_microseconds:,.0f} us of it at borders" in str(verdict)
     assert "CpuRef" in told
     assert verdict.builds["Slow"] == "armnn-backend-slow 0.3.0"
 
