@@ -67,7 +67,7 @@ def test_a_level_that_was_not_measured_must_be_named() -> None:
     assert level != LEVEL
     (reason,) = (fact for fact in facts if fact.startswith("without"))
     assert reason == (
-        f"without {LEVEL}: what its registers take is not measured on this CPU; "
+        f"without {LEVEL}: the time of its tile registers was not measured on this CPU; "
         f"ARMNN_CPUACC_ISA={LEVEL} uses them"
     )
     named, *facts = child(DEVICE, ARMNN_CPUACC_ISA=LEVEL).stdout.splitlines()

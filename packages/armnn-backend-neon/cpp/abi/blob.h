@@ -36,7 +36,7 @@ struct StoredProgram {
 void write_blob(const Options &options, const ImportedGraph &graph, const ProgramWeights &weights,
                 const std::string &level, const Write &write);
 
-/* Reads what write_blob wrote, by the same build and for the same level. Throws Failure with
+/* Reads a program that write_blob wrote, by the same build and for the same level. Throws Failure with
  * ARMNN_INCOMPATIBLE_BLOB for anything else; what it returns has indices and sizes that fit.
  */
 StoredProgram read_blob(const Blob &blob, const std::string &level, PackedWeights &shared);

@@ -117,7 +117,7 @@ class Reader {
     data_size_ = static_cast<size_t>(sizes[1]);
     first_data_ = data_begin(end_, data_size_);
     if (first_data_ + data_size_ > size) refuse("it ends too early");
-    if (first_data_ + data_size_ < size) refuse("something follows its end");
+    if (first_data_ + data_size_ < size) refuse("bytes follow its end");
   }
 
   const char *bytes(uint64_t count) {
@@ -159,9 +159,9 @@ class Reader {
   }
   void check_end() {
     for (const uint64_t sum : Digest::Sums(digest_.sums())) {
-      if (number<uint64_t>() != sum) refuse("it is not what was written");
+      if (number<uint64_t>() != sum) refuse("its digest differs, so it is damaged");
     }
-    if (at_ != end_) refuse("something follows its end");
+    if (at_ != end_) refuse("bytes follow its end");
   }
 
  private:

@@ -28,7 +28,7 @@ int32_t most_threads() {
   return wanted == nullptr ? usable_cpus() : std::max(1, std::atoi(wanted));
 }
 
-/* For tests: what else may share memory than what usually does. */
+/* For tests: which tensors may share memory. */
 Sharing sharing() {
   const char *wanted = std::getenv("ARMNN_CPUACC_SHARING");
   if (wanted == nullptr) return Sharing::in_place;
@@ -140,7 +140,7 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
   for (Value &value : program->graph.values) {
     if (!value.is_constant() || value.is_read || is_among(read, value.address)) continue;
     value.is_left_out = true;
-    value.memory.reset(); /* of a copy: what was lent went before */
+    value.memory.reset(); /* of a copy: lent memory was given back before */
   }
   announce(*program, args == nullptr ? 0 : args->call_id, began_ns);
   return program;
@@ -179,7 +179,7 @@ int32_t armnn_backend::threads_of(const cpuacc::Options &options) {
     const std::lock_guard<cpuacc::ForkSafeMutex> guard(mutex_);
     is_new = std::exchange(refused_threads_, options.threads) != options.threads;
   }
-  if (is_new && armnn_host_has_log(host)) { /* without the lock: what the host does there may take long */
+  if (is_new && armnn_host_has_log(host)) { /* without the lock: the host may take long */
     const std::string line = "NumberOfThreads is " + std::to_string(options.threads) + ", but there are " +
                              std::to_string(most) + " CPUs to use: it takes " + std::to_string(most);
     host->log(host->ctx, ARMNN_LOG_WARNING, {"", 0}, {line.c_str(), line.size()});

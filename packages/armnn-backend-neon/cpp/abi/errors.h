@@ -22,7 +22,7 @@ struct Failure {
 /* Fills error, if it is there, and returns the code. */
 armnn_code report(armnn_error *error, Failure failure) noexcept;
 
-/* Runs a body that may throw; returns what it failed with, or ARMNN_OK. */
+/* Runs a body that may throw; returns the code of its failure, or ARMNN_OK. */
 template <typename Body>
 Failure caught(const Body &body) {
   try {

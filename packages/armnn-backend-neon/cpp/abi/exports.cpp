@@ -215,7 +215,7 @@ namespace {
 std::string reason_without_tile_registers(const cpuacc::ChosenLevel &chosen) {
   const std::string name = chosen.unused;
   if (chosen.is_refused) return "the system refuses its registers (arch_prctl)";
-  return "what its registers take is not measured on this CPU; ARMNN_CPUACC_ISA=" + name + " uses them";
+  return "the time of its tile registers was not measured on this CPU; ARMNN_CPUACC_ISA=" + name + " uses them";
 }
 
 /* All that chooses kernels: a program of other ones must not be taken from a cache. */

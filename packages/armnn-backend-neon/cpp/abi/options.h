@@ -12,7 +12,7 @@ struct Options {
   int32_t threads = 0; /* 0: as many as there are CPUs to use */
   bool allows_fast_math = false;
 
-  /* Takes what the caller wrote. Throws Failure for an unknown name or value. */
+  /* Takes the options as the caller wrote them. Throws Failure for an unknown name or value. */
   void read(const armnn_option *options, uint64_t count);
 };
 

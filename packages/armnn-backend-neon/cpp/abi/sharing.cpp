@@ -60,7 +60,7 @@ armnn_code import_fd(armnn_backend *, int32_t fd, uint64_t offset, uint64_t size
   return cpuacc::guarded(error, [&] {
     struct stat64 file;
     if (fstat64(fd, &file) != 0) fail(ARMNN_INVALID_ARGUMENT, "fstat");
-    /* A dma-buf is no file of a size; what is beyond its end is refused by mmap. */
+    /* A dma-buf has no file size; mmap refuses memory beyond its end. */
     const auto bytes = static_cast<uint64_t>(file.st_size);
     if (S_ISREG(file.st_mode) && (offset > bytes || size > bytes - offset)) {
       throw cpuacc::Failure{ARMNN_INVALID_ARGUMENT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes and estimates by which loops are split, the same on all machines; what is measured is in machine.h.
+/* Sizes and estimates by which loops are split, the same on all machines; measured times are in machine.h.
  *
  * Times in ns that are left here are what a scheduler takes, or how large a piece of work is: no CPU is compared by
  * them. Some sizes decide how a result is computed, so a change may change its last bits.
@@ -50,7 +50,7 @@ constexpr double kLookUpElements = 2.7;
  */
 constexpr double kForksWorthSplitting = 3.0;
 constexpr double kLoopsWorthWaking = 3.0;
-constexpr double kTimeSliceNs = 3.0e6; /* of the system's scheduler: what a loop may lose */
+constexpr double kTimeSliceNs = 3.0e6; /* of the system's scheduler: the time that a loop may lose */
 constexpr double kLostToOthersNs = 0.5e6; /* a wait that is longer than this, and than the loop, is for a CPU */
 /* without other threads, after one ran on the caller's CPU; doubles while that repeats */
 constexpr double kLeastAloneNs = 0.1e6;
@@ -111,8 +111,8 @@ constexpr double kHidingRows = 10.0;
 /* Panels converted from float16: tasks per thread and rows of a task, with which it takes 2 % of a gemm. */
 constexpr int64_t kLeastFloat16Tasks = 8;
 constexpr int64_t kLeastFloat16Rows = 160;
-/* Panels converted from steps: a quarter of the memory for 10 to 20 % of a gemm of 16 rows, 4 % of one of 48, 1 % of one of
- * 96; columns of so many numbers that their steps count little.
+/* Panels converted from steps: a quarter of the memory for 10 to 20 % of a gemm of 16 rows, 4 % of one of 48, 1 % of
+ * one of 96; columns of so many numbers that their steps count little.
  */
 constexpr int64_t kLeastStepsRows = 16;
 constexpr int64_t kLeastStepsDepth = 8;

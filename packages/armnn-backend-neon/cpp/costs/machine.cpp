@@ -20,7 +20,7 @@ namespace {
 
 constexpr Caches kUnknown{32 * 1024, 512 * 1024, 4 * 1024 * 1024};
 constexpr int kMostCaches = 8;
-constexpr size_t kOfFirstCpu = 8192; /* bytes of what the system says, which takes a while where it has hundreds */
+constexpr size_t kOfFirstCpu = 8192; /* bytes of the system's text: with hundreds of CPUs, all of it takes long */
 
 std::string line_of(const std::string &path) {
   const std::string text = text_of_file(path).value_or("");
@@ -168,7 +168,7 @@ class Chosen {
     file_ = called;
   }
 
-  /* A home may be shared by machines of several kinds: what was kept is for one of them, and for one set of units. */
+  /* A home may be shared by machines of several kinds: a file of costs is for one of them, and for one set of units. */
   bool use_kept() {
     const std::string path = kept_path();
     if (path.empty()) return false;

@@ -26,7 +26,7 @@ struct Machine {
   PerUnit ns{};
 
   double ns_of(const Work &work) const;
-  /* Half of a cache: the other half is left to what passes through. */
+  /* Half of a cache: the other half is left to data that passes through. */
   int64_t first_cache_bytes() const { return caches.first / 2; }
   int64_t second_cache_bytes() const { return caches.second / 2; }
 };
@@ -39,7 +39,7 @@ struct Machine {
  */
 const Machine &machine(int64_t lanes);
 
-/* Whether it was measured what products in tile registers take: else only who names their level uses them. */
+/* Whether the time of products in tile registers was measured; else they are used only if their level is named. */
 bool knows_tile_registers();
 
 /* The digest of all times and caches, on which programs depend. */

@@ -260,7 +260,7 @@ namespace {
  */
 constexpr size_t kSpare = 2;
 
-constexpr int64_t kCrowdNs = 20000000; /* a few times what a server takes from one call to the next */
+constexpr int64_t kCrowdNs = 20000000; /* a few times the pause of a server between two calls */
 
 int64_t now_ns() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 

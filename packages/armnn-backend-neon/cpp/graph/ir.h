@@ -172,10 +172,10 @@ struct EpilogueSlots {
   bool *adds_residual = nullptr; /* its last input, before the function */
   bool *dequantizes = nullptr; /* accumulators become float32 */
   TensorId *scale = nullptr; /* one number, by which they are then multiplied */
-  int32_t *lowest = nullptr; /* of what is stored */
+  int32_t *lowest = nullptr; /* the least byte that is stored */
   int32_t *highest = nullptr;
   std::optional<ByteFunction> *table = nullptr;
-  std::optional<Int8Addition> *addition = nullptr; /* of what it computes and its last input */
+  std::optional<Int8Addition> *addition = nullptr; /* of the computed bytes and its last input */
   CopyBox *box = nullptr;
   OutputMatrices *matrices = nullptr;
 };
@@ -215,7 +215,7 @@ struct Tensor {
     if (decoded != nullptr) decoded->decode();
     return static_cast<const T *>(constant);
   }
-  /* The constant that packed forms are known by, and what the recipe of one is. */
+  /* The constant and the recipe by which a packed form is known. */
   const void *source() const { return decoded == nullptr ? constant : decoded->source(); }
   std::string recipe(const std::string &of_elements) const {
     return decoded == nullptr ? of_elements : of_elements + decoded->recipe();
@@ -243,7 +243,7 @@ class Frame {
     return reinterpret_cast<T *>(scratch_ + bytes * static_cast<size_t>(thread));
   }
 
-  /* Calls compute(i, thread) for 0 .. count - 1, by threads. Args: item_ns: what one takes. */
+  /* Calls compute(i, thread) for 0 .. count - 1, by threads. Args: item_ns: the time of one. */
   template <typename Compute>
   void for_each(int64_t count, double item_ns, const Compute &compute) const {
     pool.run(count, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
@@ -306,7 +306,7 @@ class Operation {
   explicit Operation(Io io) : Operation({io.from}, {io.to}) {}
   virtual ~Operation() = default;
 
-  /* Refuses what would reach outside of its tensors: a host may ask for anything. */
+  /* Refuses parameters by which it would reach outside of its tensors: a host may ask for anything. */
   virtual void check(const Graph &) const {}
   /* Chooses kernels and packs weights. Returns the bytes of scratch memory that run needs.
    *
@@ -335,7 +335,7 @@ class Operation {
 
   /* The function that it computes, as far as a rule of passes/ asks. */
   virtual Description describe() const { return {}; }
-  /* The slots for what it can do with that before it stores it. */
+  /* The slots for steps that it can do on its result before it stores it. */
   virtual EpilogueSlots epilogue_slots() { return {}; }
 
   std::vector<TensorId> inputs;

@@ -52,7 +52,7 @@ class HugePages {
  public:
   /* Aligned to 64 bytes, which may be read beyond the end; throws std::bad_alloc. */
   std::shared_ptr<void> get(size_t bytes);
-  /* Gives back what is behind the last piece; the next one is elsewhere. */
+  /* Gives back the memory behind the last piece; the next one gets other memory. */
   void end();
 
  private:
@@ -71,7 +71,7 @@ std::string key_of(const Digest::Sums &digest, const std::string &recipe);
 /* The weights that the programs of a backend packed, each as long as one of them uses it. */
 class PackedWeights {
  public:
-  /* Returns what make returned, now or earlier for the same key and size.
+  /* Returns the packed form of a key and size, which make makes if there is none yet.
    *
    * Args: key: the identity of the source, which no other one ever has, or its digest, and all that the
    * packing depends on.

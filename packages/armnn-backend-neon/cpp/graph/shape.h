@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shapes, orders of axes, and the refusal of what this backend does not compute. */
+/* Shapes, orders of axes, and the refusal of a layer that this backend does not compute. */
 #pragma once
 
 #include <cstdint>

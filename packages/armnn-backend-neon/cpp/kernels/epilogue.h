@@ -88,7 +88,7 @@ CPUACC_INLINE void finish_lanes(const TileOutput &tile, const Last &last, Floats
   store_function<Number>(tile, last, sums);
 }
 
-/* Args: Number: what is stored; kHasBfloat16: whether the residual may be in bfloat16. */
+/* Args: Number: the type of the results in memory; kHasBfloat16: whether the residual may be in bfloat16. */
 template <int R, int V, typename Number = float, bool kHasBfloat16 = false>
 CPUACC_INLINE void finish(const TileOutput &tile, Floats (&sums)[R][V]) {
   if (tile.column_count == V * kLanes) return finish_lanes<Number, kHasBfloat16>(tile, All{}, sums);
@@ -106,7 +106,7 @@ CPUACC_INLINE void move_down(TileOutput &tile, int64_t rows) {
   }
 }
 
-/* Brings what finish() writes to, and adds, into the nearest cache. */
+/* Prefetches the memory that finish() writes to, and the residuals that it adds. */
 template <int R, typename Number = float>
 inline void prefetch_output(const TileOutput &tile) {
   constexpr const Number *kType = nullptr;

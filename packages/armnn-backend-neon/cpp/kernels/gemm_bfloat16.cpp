@@ -6,7 +6,7 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-/* Args: Number: what is stored; kFetches: whether it fetches ahead. */
+/* Args: Number: the type of the results in memory; kFetches: whether it prefetches the next panel. */
 template <typename Number, int R, int V, bool kFetches = false>
 void gemm(const GemmTileBfloat16 &tile) {
   Bfloat16Sums<R, V> sums;

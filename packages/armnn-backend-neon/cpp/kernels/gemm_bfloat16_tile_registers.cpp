@@ -29,7 +29,7 @@ GemmTileBfloat16 rows_from(const GemmTileBfloat16 &tile, int32_t first, int32_t 
   return some;
 }
 
-/* Args: Number: what is stored. */
+/* Args: Number: the type of the results in memory. */
 template <typename Number, int R, int V>
 inline void finish_rows(TileOutput &tile, const float *&sums) {
   Floats rows[R][V];

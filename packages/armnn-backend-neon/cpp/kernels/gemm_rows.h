@@ -186,7 +186,7 @@ struct InRegisters {
     if (f.function == Function::clamp) bounds = {f.a, f.b};
   }
 
-  bool is_bounded = false; /* by what no number exceeds, if there is no function */
+  bool is_bounded = false; /* by bounds that no number exceeds, if there is no function */
   bool is_hard_swish = false;
   Known<Function::clamp> bounds{__builtin_inff(), -__builtin_inff()};
 };
@@ -218,7 +218,7 @@ CPUACC_INLINE void finish_tile(const TileOutput &tile, const Last &last, const I
   store_as<kHasBfloat16>(tile, last, sums, Known<Function::hard_swish>{0.0f, 0.0f});
 }
 
-/* R rows each of so many tiles. What fetches is a function of its own: two lines for each k take registers and a fifth of
+/* R rows each of so many tiles. Tiles that prefetch are a function of their own: two lines for each k take registers and a fifth of
  * the loads, which a tile waits for where a host of virtual machines slows down loads.
  *
  * Args: begin: where the first one goes.

@@ -155,7 +155,7 @@ using GemmTileBfloat16 = TileOf<Bfloat16>;
 struct RasterTile : TileOutput {
   const Bfloat16 *first; /* the first pixel */
   int64_t step; /* numbers from a pixel to the next one */
-  const int64_t *tap_bytes; /* from a pixel to what it sees at each tap */
+  const int64_t *tap_bytes; /* the distance from a pixel to the numbers of each tap */
   int64_t taps;
   int64_t depth; /* numbers of a tap */
   const Bfloat16 *b; /* as in TileOf */
@@ -437,7 +437,7 @@ struct Kernels {
 struct ChosenLevel {
   const Kernels *kernels; /* nullptr: there is none */
   const char *unused; /* the name of a better level with tile registers; nullptr: there is none */
-  bool is_refused; /* by the system; else it is not known what its registers take */
+  bool is_refused; /* by the system; else the time of its registers is not known */
 };
 
 /* The best level that this machine has, or the one named by ARMNN_CPUACC_ISA; none if that one is

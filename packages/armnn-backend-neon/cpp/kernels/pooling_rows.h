@@ -8,7 +8,7 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-/* The taps of one output inside of the image, and what their sum is multiplied with. */
+/* The taps of one output inside of the image, and the factor of their sum. */
 struct Taps {
   Range rows, columns;
   int64_t left;

@@ -59,7 +59,7 @@ void dequantize_s8_panel(const int8_t *x, const float *steps, float *y, int64_t 
   row == kLanes ? rows_to_float32<1>(x, steps, y, rows) : rows_to_float32<kVectors>(x, steps, y, rows);
 }
 
-/* To the nearest whole number, ties away from zero: what is added is the largest number below 0.5,
+/* To the nearest whole number, ties away from zero: the added number is the largest one below 0.5,
  * so that only ties and what is above them reach the next one.
  */
 inline Ints rounded(Floats x) {
@@ -86,7 +86,7 @@ void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_poi
   }
 }
 
-/* To unsigned bytes, rounded as ONNX does: ties go to the even neighbor; what is no number becomes the zero point. */
+/* To unsigned bytes, rounded as ONNX does: ties go to the even neighbor; NaN becomes the zero point. */
 void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point) {
   const float lowest = static_cast<float>(-zero_point);
   const float highest = static_cast<float>(255 - zero_point);

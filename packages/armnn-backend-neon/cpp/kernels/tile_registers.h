@@ -25,7 +25,7 @@ constexpr int32_t kBlockColumns = 2 * kTileColumns;
 constexpr int64_t kPanelStep = kBlockColumns * 4; /* bytes from four bytes of a column to the next four */
 constexpr int64_t kSumStep = kBlockColumns * 4;
 
-constexpr int64_t kChunkBytes = 4 * kTileRowBytes; /* of a row: what is copied at once where rows are copied */
+constexpr int64_t kChunkBytes = 4 * kTileRowBytes; /* of a row, copied at one time where rows are copied */
 
 /* The registers. Sums: 0 to 3, by rows. */
 constexpr int kLeft = 4, kRight = 5, kLastLeft = 6, kLastRight = 7;
@@ -74,7 +74,7 @@ struct PointedBlock : TileBlock {
 struct EvenBlock : TileBlock {
   const uint8_t *first;
   int64_t step; /* bytes from a row to the next one */
-  const int64_t *tap_bytes; /* from a row to what it sees at each tap */
+  const int64_t *tap_bytes; /* the distance from a row to the numbers of each tap */
 };
 
 /* The memory that a register of the left side loads: rows of the image, or copies of them. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors as wide as the level's registers, and what GCC's vector extensions do with them. */
+/* Vectors as wide as the level's registers, and operations on them by GCC's vector extensions. */
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace cpuacc {
 namespace {
 
-/* By the parameters of Activation. Refuses what is not computed here. */
+/* The function of an Activation layer. Refuses functions without a kernel. */
 Elementwise activation_function(const Lowering &l) {
   const Elementwise function = activation_of(l.integer(ARMNN_PARAMETER(ARMNN_ACTIVATION_FUNCTION)),
                                              l.real32(ARMNN_PARAMETER(ARMNN_ACTIVATION_A)),

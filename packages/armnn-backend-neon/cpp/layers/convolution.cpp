@@ -26,7 +26,7 @@ struct Part {
   int64_t blocks; /* outputs side by side and above each other that one row of sums has */
 };
 
-/* The window slides backwards over the input: what its first element sees comes last. */
+/* The window slides backwards over the input: the input of its first element comes last. */
 void set_axis(const Phase &phase, int64_t size, int64_t &window, int64_t &pad_first, int64_t &pad_last,
               int64_t &outputs) {
   require(phase.taps > 0, "a stride beyond the window is not computed in integers");
@@ -315,7 +315,7 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   return result;
 }
 
-/* Adds what computes a layer by a kernel. */
+/* Adds the operation that computes a layer by a kernel. */
 void add_as(Lowering &l, const ConvolutionKernel &kernel, OperationPtr operation) {
   operation->kernel = kernel.name();
   operation->work = kernel.work;
@@ -364,7 +364,7 @@ void lower_direct(Lowering &l, const ConvolutionKernel &kernel, const Convolutio
                                        direct_layout(windows, columns), c.layout()));
 }
 
-/* Several outputs side by side at once; what reaches beyond the image is cut off. */
+/* Several outputs side by side at once; columns beyond the output's width are cropped. */
 void lower_blocked(Lowering &l, const ConvolutionKernel &kernel, const Order &order, const Windows &windows,
                    bool is_last) {
   const int64_t ow_block = kernel.ow_block;

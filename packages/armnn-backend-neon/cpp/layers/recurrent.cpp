@@ -53,7 +53,7 @@ class Parameters {
     return all;
   }
 
-  /* One parameter behind what is there. */
+  /* Appends one parameter. */
   void append(std::vector<T> &all, size_t i, const Shape &shape, T sign = 1) const {
     const auto number = static_cast<int32_t>(i);
     require(l_.has_input(i) && l_.input(i).shape == shape, "the parameter does not fit", number);
@@ -180,7 +180,7 @@ void lower_unidirectional(Lowering &l) {
                  {2, 0, 1});
 }
 
-/* The transpose of [rows, columns], below what is there. */
+/* Appends the transpose of [rows, columns]. */
 void append_transposed(std::vector<float> &all, const std::vector<float> &matrix, int64_t rows) {
   const auto columns = static_cast<int64_t>(matrix.size()) / rows;
   for (int64_t j = 0; j < columns; ++j) {
@@ -235,7 +235,7 @@ TensorId lower_rounded_step(Lowering &l, const Gates &gates, const Options &has,
   return output;
 }
 
-/* In what a value is kept that was stored before it was computed in floats. */
+/* The format of a value that was stored before it was computed in floats. */
 Kept kept_of(const Value &value) {
   if (value.steps.scales.empty()) return {};
   return {value.steps.scales[0], value.steps.zero_points[0], integer_of(value.stored_type)};

@@ -43,7 +43,7 @@ bool stand_together(const std::vector<bool> &is_reduced, const Shape &shape, con
   return changes <= 1;
 }
 
-/* The order of what is left: that of the input if the axes stay, else without them. */
+/* The order of the output's axes: that of the input, without the reduced axes unless they stay. */
 Order left_order(const Order &order, const std::vector<bool> &is_reduced, bool keeps) {
   if (keeps) return order;
   Order left;

@@ -60,7 +60,7 @@ std::vector<Elementwise> functions_of(const Layer &layer, const Activations &usu
   return functions;
 }
 
-/* Where what recurrent layers read is among their inputs. */
+/* The places of weights, biases and states among the inputs of recurrent layers. */
 enum Input : size_t {
   kX,
   kWeights,
@@ -148,7 +148,7 @@ void lower_product_of_bytes(Lowering &l, TensorId out, int64_t rows, std::vector
                          std::move(bias)));
 }
 
-/* Lowers the product of all steps with their weights, and collects what the recurrence needs.
+/* Lowers the product of all steps with their weights, and collects the operands of the recurrence.
  *
  * Args: of_bytes: whether the weights are; each column, not each row, belongs to a unit then.
  */

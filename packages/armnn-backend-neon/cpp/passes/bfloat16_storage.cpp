@@ -59,7 +59,7 @@ class Storage {
     return pointwise.access_pattern(graph_, input)->is_dense(graph_[operation.outputs[0]].count());
   }
 
-  /* Inputs and outputs of the graph, constants, and what is not float32. */
+  /* Inputs and outputs of the graph, constants, and tensors that are not float32. */
   void keep_what_others_see() {
     for (const TensorId id : graph_.inputs) keep(id);
     for (const TensorId id : graph_.outputs) keep(id);
@@ -82,7 +82,7 @@ class Storage {
     }
   }
 
-  /* Keeps what is beside a tensor that stays; returns whether there was any. */
+  /* Keeps tensors in float32 beside one that stays so; returns whether there were any. */
   bool spread() {
     bool has_changed = false;
     const auto stays = [&](TensorId id) { return id != kNone && !is_bfloat16(id); };

@@ -132,7 +132,7 @@ void fuse(Graph &graph, const Kernels &kernels) {
   operations.erase(std::remove(operations.begin(), operations.end(), nullptr), operations.end());
 }
 
-/* A function of what a producer computes. */
+/* A function of the producer's result. */
 
 namespace {
 
@@ -329,7 +329,7 @@ Operation *fuse_permutation(const Candidate &candidate) {
   return producer;
 }
 
-/* The sum of what a producer computes and a residual of its shape, or a bias: the same row for all rows. */
+/* The sum of the producer's result and a residual of its shape, or a bias: the same row for all rows. */
 
 Operation *fuse_residual_and_bias(const Candidate &candidate) {
   const auto *arithmetic = candidate.computes<BinaryArithmetic>();

@@ -15,7 +15,7 @@ void drop_unread(Graph &graph);
 void read_tied_tables(Graph &graph);
 /* Lets operations take over the ones that follow them. */
 void fuse(Graph &graph, const Kernels &kernels);
-/* Computes in Float16 what is rounded to it anyway, at a level that can. */
+/* Computes operations in Float16 whose results are rounded to it anyway, at a level that can. */
 void compute_in_float16(Graph &graph, const Kernels &kernels);
 /* Joins pointwise operations that read each other's outputs into one loop over memory. */
 void chain(Graph &graph);

@@ -35,12 +35,12 @@ void ThreadGain::note(double ns) {
   const bool is_first = runs_ == 1 || (phase_ == Phase::single_thread && runs_ % kTried == 1);
   best_ns_ = is_first ? ns : std::min(best_ns_, ns);
   switch (phase_) {
-    case Phase::warms_up:
+    case Phase::warm_up:
       if (runs_ < kWarmUps) return;
       if (best_ns_ < costs::kWorthSplittingNs) return enter(Phase::too_short);
-      return enter(ns < kLongNs ? Phase::measures : Phase::warms_up);
+      return enter(ns < kLongNs ? Phase::measure : Phase::warm_up);
     case Phase::too_short: return;
-    case Phase::measures:
+    case Phase::measure:
       if (runs_ < kMeasured) return;
       alone_ns_ = best_ns_;
       return enter(Phase::shared);
@@ -73,7 +73,7 @@ void ThreadGain::note_shared(double ns) {
   }
   if (spent_ns_ < kRefreshNs) return;
   /* The time of a run on one thread may have been measured in a slow minute. */
-  if (best_ns_ > kSmallGain * alone_ns_) return enter(Phase::measures);
+  if (best_ns_ > kSmallGain * alone_ns_) return enter(Phase::measure);
   enter(Phase::shared);
 }
 

@@ -22,7 +22,7 @@ class ThreadGain {
    */
   bool is_timed() const { return phase_ != Phase::too_short; }
   /* Whether the next run uses the calling thread only. */
-  bool is_alone() const { return phase_ == Phase::measures || phase_ == Phase::verify || phase_ == Phase::single_thread; }
+  bool is_alone() const { return phase_ == Phase::measure || phase_ == Phase::verify || phase_ == Phase::single_thread; }
   void begin() { start_ = Clock::now(); }
   void end() { note(std::chrono::duration<double, std::nano>(Clock::now() - start_).count()); }
   /* Notes the time of a run. */
@@ -31,19 +31,19 @@ class ThreadGain {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Phase {
-    warms_up, /* memory comes into the caches */
-    too_short, /* for good */
-    measures, /* some runs alone */
+    warm_up, /* weights come into the caches */
+    too_short, /* final: runs are too short for threads */
+    measure, /* some runs on one thread */
     shared,
-    verify, /* some runs alone, beside shared ones that took long */
+    verify, /* some runs on one thread, after shared ones that took long */
     single_thread,
-    probe /* shared again */
+    probe /* shared again, for some runs */
   };
 
   void enter(Phase phase);
   void note_shared(double ns);
 
-  Phase phase_ = Phase::warms_up;
+  Phase phase_ = Phase::warm_up;
   int runs_ = 0; /* of this phase */
   int slow_ = 0; /* shared ones in a row that took longer than alone */
   double best_ns_ = 0.0; /* of this phase */

@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/* How long a thread spins before it sleeps: stretches of loops that are too short for threads are shorter. Not a number of
- * spins: the instruction that relaxes a CPU takes from tens to hundreds of cycles, by the CPU.
+/* How long a thread spins before it sleeps: stretches of loops that are too short for threads are shorter. Not a
+ * number of spins: the instruction that relaxes a CPU takes from tens to hundreds of cycles, by the CPU.
  */
 constexpr auto kSpinning = std::chrono::microseconds(100);
 constexpr int kSpinsPerLook = 32; /* at the clock */
@@ -127,7 +127,7 @@ struct Pool::Team {
       if (shared_ns > costs::kCalmNs) alone_per_lost = costs::kLeastAlonePerLost;
       return;
     }
-    /* A thread that wakes may begin on the caller's CPU and leave it at once: only what repeats takes long. */
+    /* A thread that wakes may begin on the caller's CPU and leave it at once: only repeated ones take long. */
     is_crowded.store(false, std::memory_order_relaxed);
     const auto now = Clock::now();
     if (now > alone_until + kForgotten) {

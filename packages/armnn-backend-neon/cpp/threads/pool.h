@@ -36,7 +36,7 @@ class Pool {
   /* Calls body(begin, end, thread) for parts of 0 .. count - 1; thread < threads(). Returns when all
    * are done. Must not throw.
    *
-   * Args: item_ns: what one of the count takes, in nanoseconds.
+   * Args: item_ns: the time of one of the count, in nanoseconds.
    */
   template <typename Body>
   void run(int64_t count, double item_ns, const Body &body) {

@@ -67,7 +67,7 @@ inline void gather(const Int8DepthwiseRows &d, const Line<T> &line, Ints *to) {
   }
 }
 
-/* B outputs of up to kLanes channels; rows[i]: what is gathered of the image's row of window row i. */
+/* B outputs of up to kLanes channels; rows[i]: the gathered numbers of the image's row of window row i. */
 template <int B>
 inline void outputs(const Int8DepthwiseRows &d, const Ints *const *rows, int64_t x, int64_t c, uint8_t *to) {
   const int64_t padded = (d.channels + kLanes - 1) / kLanes * kLanes;

@@ -29,7 +29,7 @@ struct LinePart {
   const Floats *scales;
 };
 
-/* A line of the image, read column by column, or what is outside of it, again and again. */
+/* A line of the image, read column by column, or the value outside of the image, repeated. */
 struct ImageLine {
   const uint8_t *at;
   int64_t step;

@@ -16,8 +16,8 @@ constexpr int kFewVectors = 4; /* of a panel's columns */
 constexpr int kFewColumns = kFewVectors * static_cast<int>(kLanes);
 constexpr int kFewRows = 4; /* rows that share one unpacked register of weights */
 
-/* Numbers of a row that share a step, unless they are bytes of one term: of a whole block of 256, an outlier would spoil them
- * all. A word has as many weights of 2 bits.
+/* Numbers of a row that share a step, unless they are bytes of one term: of a whole block of 256, an outlier would
+ * spoil them all. A word has as many weights of 2 bits.
  */
 constexpr int64_t kNearGroup = 16;
 
@@ -308,7 +308,7 @@ CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes]
   CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; ++i) to[Fields<kBits, 2>::place(i)] = static_cast<int16_t>(each[i]);
 }
 
-/* Numbers of a group as steps of a size, and what is left of them. Returns the sum of the steps. */
+/* Rounds numbers of a group to steps of a size, and keeps the remainders. Returns the sum of the steps. */
 template <int kBits, typename Step>
 float put_steps(const float *x, int64_t n, int64_t group, float step, float *left, Step *to) {
   constexpr float kLeastStep = 1e-37f; /* of which the inverse is a number */

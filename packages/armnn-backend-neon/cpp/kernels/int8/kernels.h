@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of one level for 8-bit integers: what kernels.h is for floats.
+/* The kernels of one level for 8-bit integers, as those of kernels.h are for floats.
  *
  * A tensor of bytes is signed or unsigned. A level multiplies one of the two kinds with signed
  * weights; it reads the other kind with the highest bit turned over, which adds or takes 128. Code
@@ -18,7 +18,7 @@ namespace cpuacc {
 struct Requantization {
   const float *scales; /* of the first column, filled up to a whole vector */
   int32_t zero_point;
-  int32_t lowest; /* of what is stored */
+  int32_t lowest; /* the least byte that is stored */
   int32_t highest;
 };
 
@@ -76,7 +76,7 @@ constexpr int32_t kMostSmallSum = 128; /* times 255, it fits */
 /* A row of unsigned bytes that a gemv multiplies, and where its product goes. */
 struct Int8GemvRow {
   const uint8_t *bytes;
-  const uint8_t *read; /* as gemm_tile reads it: the bytes, or what table.widen makes of them */
+  const uint8_t *read; /* as gemm_tile reads it: the bytes, or numbers of 16 bits by table.widen */
   int32_t sum; /* by sum_rows; 0 where b_zero_point is 0 */
   DequantizedAccumulators real; /* from the first column on, as the next one */
   float *y;
@@ -105,12 +105,12 @@ struct alignas(64) TileState {
  * panel as in Int8GemmTile, without a zero point.
  */
 struct Int8DirectRow {
-  const void *image; /* the first tap of the first output: bytes, or what table.widen makes of them */
+  const void *image; /* the first tap of the first output: bytes, or numbers of 16 bits by table.widen */
   int64_t count; /* outputs */
   int64_t step;
   int64_t taps;
   int64_t tap_step;
-  int64_t depth; /* a multiple of four; B has zeros for what is not of the window */
+  int64_t depth; /* a multiple of four; B has zeros where the window has no numbers */
   bool is_signed; /* whether the bytes of the image are */
   const int8_t *b;
   const int32_t *bias; /* of the first column, filled up to table.columns */

@@ -41,7 +41,7 @@ struct Window {
   int64_t divisor;
 };
 
-/* From the sum or the maximum of what is stored. A window without elements is zero. */
+/* The result of a window, from the sum or the maximum of its bytes; zero for a window without elements. */
 inline Bytes finished(const Int8PoolingRow &row, const Requantizer &requantize, const Window &window, Ints sum) {
   if (window.inside == 0 || window.divisor == 0) return requantize.stored(Floats{});
   if (row.takes_maximum) return requantize(sum - row.input_zero_point, splat(row.scale));

@@ -82,7 +82,7 @@ Value as_float32(const Value &value) {
 
 bool needs_float_fallback(armnn_data_type type) { return is_quantized(type) || is_half(type); }
 
-/* Whether float32 cannot hold all numbers of a type: what becomes 16 bits by way of it is rounded twice. */
+/* Whether float32 cannot hold all numbers of a type: a conversion to 16 bits by way of it would round twice. */
 bool rounds_in_floats(armnn_data_type type) { return element_bytes(type) > 2 && type != ARMNN_FLOAT32; }
 
 }  // namespace
@@ -123,7 +123,7 @@ void Lowering::lower(const Layer &layer) {
 bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
   const size_t tensors = graph_.tensors.size();
   const size_t operations = graph_.operations.size();
-  std::vector<std::pair<int32_t, std::vector<Form>>> forms; /* of what the layer reads and makes */
+  std::vector<std::pair<int32_t, std::vector<Form>>> forms; /* of the layer's inputs and outputs */
   std::vector<int32_t> unread;
   for (const auto *numbers : {&layer.inputs, &layer.outputs}) {
     for (const int32_t number : *numbers) {

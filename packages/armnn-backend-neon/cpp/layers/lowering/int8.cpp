@@ -15,7 +15,7 @@ namespace {
 
 bool has_quantized_bytes(const Value &value) { return is_quantized(value.type) && element_bytes(value.type) == 1; }
 
-/* To what a function clamps stored numbers, if that is all it does and their scale stays. */
+/* The bounds to which a function clamps stored numbers, if that is all it does and their scale stays. */
 std::optional<Bounds> clamp_of(const Lowering &l, const Elementwise &function) {
   const Quantization &out = l.output().quantization;
   if (!is_alike(l.input(0), l.output()) || function.function != Function::clamp) return std::nullopt;

@@ -92,7 +92,7 @@ struct Layer {
   std::vector<std::pair<std::string, Attribute>> attributes; /* few: looked up one by one */
   std::string refusal; /* of a parameter that may mean something else than here; "": there is none */
 
-  /* Finds out what follows from type and attributes: once, as programs share layers. */
+  /* Derives the facts that follow from type and attributes: once, as programs share layers. */
   void complete();
   /* nullptr: the host gave none of this name. */
   const Attribute *attribute(std::string_view name) const;
@@ -281,7 +281,7 @@ std::vector<double> weighted_bias_steps(const Lowering &lowering, size_t i);
 struct LayerType {
   std::string_view name;
   Lower lower = nullptr; /* nullptr: they are not computed here */
-  Lower int8_lower = nullptr; /* on 8-bit data; what it refuses is lowered as the layer is, then in floats */
+  Lower int8_lower = nullptr; /* on 8-bit data; if it refuses, lower and then the fallback to floats are tried */
   BiasSteps bias_steps = nullptr; /* of a layer with biases in integers */
 };
 

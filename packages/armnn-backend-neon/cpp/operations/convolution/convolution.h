@@ -102,7 +102,7 @@ struct ConvolutionKernel {
   int64_t side = 0; /* winograd_2d: of its tiles */
   Winograd1dFilter filter{false, 0, 0}; /* winograd_1d */
   costs::Work work{};
-  double numbers_to_round = 0.0; /* of the image, which are not in the work: what makes it may round them */
+  double numbers_to_round = 0.0; /* of the image, which are not in the work: the image's maker may round them */
 
   bool is_filtered() const { return kind == winograd_2d || kind == winograd_1d; }
   /* As ARMNN_CPUACC_KERNEL names it. */

@@ -33,11 +33,11 @@ struct Copied {
   void operator()(const T *from, int64_t n, T *to) const { std::copy_n(from, n, to); }
 };
 
-/* Args: Seen: what is seen: elements of the image, or what all of them are turned into as they are copied. */
+/* Args: Seen: the type of the numbers that windows see: the image's, or the one that copies convert them to. */
 template <typename T, typename Seen = T>
 class ImageRows {
  public:
-  /* Args: outside: what surrounds the image, as it is seen. skips_rows: whether rows of a window outside of
+  /* Args: outside: the number around the image, as windows see it. skips_rows: whether rows of a window outside of
    * the image are left out. overreads: elements behind a window that are read and do not count.
    */
   ImageRows(const Windows &windows, Seen outside, bool skips_rows, int64_t overreads)
@@ -105,7 +105,7 @@ class ImageRows {
     return outputs == 0 ? 0 : (outputs - 1) * w_.stride_x + w_.window_width;
   }
 
-  /* Outputs that see more than the image: what they see is put together in the strip. */
+  /* Outputs that see beyond the image: their numbers are gathered in the strip. */
   template <typename See, typename Move>
   void copy(const T *image, int64_t top, Taps taps, int64_t first, int64_t last, Seen *strip, const See &see,
             const Move &move) const {

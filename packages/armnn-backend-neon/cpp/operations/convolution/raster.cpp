@@ -194,7 +194,7 @@ class RasterConvolution final : public WithEpilogue {
     }
   }
 
-  /* Copies what a task sees. */
+  /* Copies the lines that a task sees. */
   template <typename Number>
   void fill(const Frame &frame, const Number *image, const Task &task, int64_t lines, Bfloat16 *raster) const {
     const Windows &w = windows_;

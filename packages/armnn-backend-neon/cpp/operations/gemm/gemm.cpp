@@ -16,7 +16,7 @@
 namespace cpuacc {
 namespace {
 
-/* Whether all tiles have about as many rows, else the last one has what is left. */
+/* Whether all tiles have about as many rows, else the last one has the rest. */
 bool are_shared_out(const Products &p) {
   return p.has_even_rows && static_cast<double>(p.rows) > costs::kPairedRegisters;
 }

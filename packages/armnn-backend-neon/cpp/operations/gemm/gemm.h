@@ -422,7 +422,7 @@ class WithEpilogue : public Operation {
  */
 constexpr int64_t kRowsOfSharedWeights = 256;
 
-/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. Args: is_left_bfloat16: they
+/* Whether a gemm gains by bfloat16: rounding its rows must cost less than it saves. Args: is_left_bfloat16: they
  * are stored so; rows: of the gemm, where its weights are for them alone.
  */
 bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout,
@@ -475,7 +475,7 @@ class PackedMatrices {
    */
   size_t prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout, int64_t count,
                  int64_t stride, const std::string &recipe, const Places &places = {});
-  /* Packs what is not packed ahead. Args: memory: as many bytes as prepare asked for. */
+  /* Packs weights that are not packed ahead. Args: memory: as many bytes as prepare asked for. */
   const std::byte *packed(const Frame &frame, TensorId weights, std::byte *memory) const;
   /* The bytes of one packed matrix. */
   size_t bytes() const { return bytes_; }

@@ -14,7 +14,7 @@
 namespace cpuacc {
 namespace {
 
-/* Real to whole: fractions are cut off, what does not fit saturates, what is no number becomes 0.
+/* Real to whole: fractions are cut off, numbers that do not fit saturate, NaN becomes 0.
  * Between integers the lower bits are kept.
  */
 template <typename To, typename From>

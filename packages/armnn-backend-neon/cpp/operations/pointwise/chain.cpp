@@ -23,7 +23,7 @@ void fill_runs(const void *from, void *to, const AccessPattern &pattern, int64_t
   }
 }
 
-/* One period, from the middle on, then copies of what is there. */
+/* One period, from the middle on, then copies of it. */
 void copy_periods(const std::byte *from, std::byte *to, int64_t period, int64_t at, int64_t bytes) {
   const auto put = [&](int64_t place, const std::byte *source, int64_t most) {
     const int64_t size = std::min(most, bytes - place);
@@ -46,7 +46,7 @@ void copy_repeated(const std::byte *from, std::byte *to, const AccessPattern &pa
   });
 }
 
-/* A part of a row that fits, if rows are cut into equal ones; else what fits. */
+/* The largest equal part of a row that fits; else as many numbers as fit. */
 int64_t part_of(int64_t length, int64_t most) {
   for (int64_t parts = ratio_up(length, most); parts <= 2 * ratio_up(length, most); ++parts) {
     if (length % parts == 0) return length / parts;

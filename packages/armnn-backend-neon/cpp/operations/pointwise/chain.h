@@ -36,7 +36,7 @@ class Chain final : public Operation {
     AccessPattern pattern;
     int64_t bytes; /* of an element */
     bool is_repeated; /* an input that is neither as long as the output nor one number */
-    size_t copy = 0; /* the buffer for a block of what is repeated */
+    size_t copy = 0; /* the buffer for a block of a broadcast operand */
     bool is_lasting = false; /* the copy is the same for all blocks */
     bool is_bfloat16 = false; /* float32 stored in bfloat16; copy has a block of it in float32 */
   };

@@ -36,7 +36,7 @@ using Convert = void (*)(const void *from, void *to, int64_t n);
 /* nullptr: there is none. */
 Convert converter(armnn_data_type from, armnn_data_type to);
 
-/* To float32 such that what is then rounded to 16 bits is rounded only once; nullptr: there is none. */
+/* A conversion to float32 such that a later one to 16 bits rounds only once; nullptr: there is none. */
 Convert converter_to_odd(armnn_data_type from);
 
 OperationPtr cast(Io io, Convert convert);

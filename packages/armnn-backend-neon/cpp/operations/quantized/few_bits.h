@@ -16,8 +16,8 @@ constexpr int64_t kFewBitsLargestBlock = 4096; /* numbers of a block whose sums 
 /* Args: inputs: rows, scales, zero points or kNone. */
 OperationPtr dequantize_few_bits(std::vector<TensorId> inputs, TensorId to, const FewBits &form, int64_t rows);
 
-/* Rows of the weights of a product that reads them packed. Args: inputs: which ones, weights, scales, zero points or kNone; form,
- * columns: as of that product.
+/* Rows of the weights of a product that reads them packed. Args: inputs: which ones, weights, scales, zero points or
+ * kNone; form, columns: as of that product.
  */
 OperationPtr few_bits_rows(std::vector<TensorId> inputs, TensorId to, const FewBits &form, int64_t columns);
 

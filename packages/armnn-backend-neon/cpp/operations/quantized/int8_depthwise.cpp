@@ -346,7 +346,7 @@ class Int8DepthwiseOfNeighbors final : public Int8Depthwise {
   int64_t groups_ = 0; /* of columns of a window */
   int64_t gathered_ = 0;
   int64_t gathered_step_ = 1;
-  size_t gathered_bytes_ = 0; /* of a thread, as what follows */
+  size_t gathered_bytes_ = 0; /* of a thread, as the next ones */
   size_t thread_bytes_ = 0;
   std::shared_ptr<const void> packed_;
   std::vector<int32_t> folded_;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requantization of int8 operations, and what they apply to the bytes they stored. */
+/* Requantization of int8 operations, and their steps on bytes that were stored. */
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ bool is_signed_int8(armnn_data_type type);
 /* The bounds of a data type. */
 Bounds bounds_of(armnn_data_type type);
 
-/* How bytes are read and what becomes of their sums. */
+/* The way in which bytes are read and sums become bytes again. */
 struct Int8Params {
   int32_t left_zero_point = 0; /* as stored */
   bool left_is_signed = true;

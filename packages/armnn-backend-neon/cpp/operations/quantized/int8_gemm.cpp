@@ -24,7 +24,7 @@ size_t large_weights_bytes(const WeightLayout &layout, const Int8Kernels &kernel
  */
 bool set_large_apart(int8_t *panel, const WeightLayout &layout, const Int8Kernels &kernels, int8_t *behind);
 
-/* Reads what set_large_apart() has written. */
+/* Reads the fours that set_large_apart() has written. */
 class LargeWeights {
  public:
   LargeWeights(const std::byte *behind, const WeightLayout &layout);
@@ -178,7 +178,7 @@ int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
   return ratio_up(layout.columns, kernels.columns);
 }
 
-/* One panel without what stands behind it. */
+/* The bytes of one panel, without its large weights behind it. */
 int64_t panel_weight_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
   return layout.taps * fours_of(layout) * kernels.columns * 4;
 }
@@ -218,7 +218,7 @@ void add_columns(const int8_t *four, int64_t width, int32_t *sums) {
   }
 }
 
-/* From the four bytes of each column side by side to what gemm_tile reads. */
+/* From the four bytes of each column side by side to the order that gemm_tile reads. */
 void arrange(int8_t *panel, int64_t fours, const Int8Kernels &kernels) {
   const int64_t row_bytes = int64_t{kernels.columns} * 4;
   std::vector<int8_t> row(static_cast<size_t>(row_bytes));
@@ -392,7 +392,7 @@ size_t int8_task_bytes(const Tiling &tiling, const WeightLayout &layout, const K
 
 namespace {
 
-/* Finishes what a task has stored. */
+/* Applies the epilogue to the results that a task has stored. */
 void run_int8_epilogue(const Int8GemmTask &gemm, const Tiling::Range &range, const Int8Kernels &kernels) {
   auto *c = reinterpret_cast<uint8_t *>(gemm.c) + range.first_row * gemm.c_stride + range.first_column;
   if (range.columns() == gemm.c_stride) return gemm.epilogue(kernels, c, range.columns() * range.rows());

@@ -23,11 +23,11 @@ Int8Gemv int8_gemv(const std::byte *packed, const WeightLayout &layout, const In
 bool seeks_small_weights(const Int8Params &params, const WeightLayout &layout, const Int8Kernels &kernels);
 /* Columns of all panels. */
 int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels);
-/* Writes the bias, of the columns from first on, with what zero points add, for all columns of all panels. */
+/* Writes the bias of all columns of all panels, from first on, with the zero points' part. */
 void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layout, const Int8Kernels &kernels,
                bool seeks_small, const std::byte *packed, int32_t *folded);
 
-/* The constant weights of gemms with one layout, and what their sums begin with and are multiplied by. */
+/* The constant weights of gemms with one layout, and the first values and factors of their sums. */
 struct Int8Weights {
   size_t matrix_bytes = 0;
   int64_t columns = 0; /* of all panels of a matrix */

@@ -45,7 +45,7 @@ inline void widen_block(const WeightLayout &layout, const Int8Kernels &kernels, 
   }
 }
 
-/* An image whose windows have several taps, widened once for all of them, and a pixel of what surrounds it. */
+/* An image whose windows have several taps, widened once for all of them, and a pixel of its padding. */
 class WidenedImage {
  public:
   /* Args: count: elements of the image. */

@@ -11,7 +11,7 @@
 namespace cpuacc {
 namespace {
 
-/* Packed, with what zero points add to the sums of a column. */
+/* Packed weights, and the zero points' part of the sums of a column. */
 class PackedByteWeights {
  public:
   explicit PackedByteWeights(ByteWeights weights) : has_(std::move(weights)) {}
@@ -31,7 +31,7 @@ class PackedByteWeights {
     no_bias_.resize(static_cast<size_t>(packed_.columns));
   }
 
-  /* Without what is of columns. */
+  /* Without the members of columns. */
   Int8Params params(int64_t way) const {
     Int8Params params;
     params.left_is_signed = false;

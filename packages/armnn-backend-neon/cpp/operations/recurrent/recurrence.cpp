@@ -547,7 +547,7 @@ void LstmSequence<T>::step(const Step &at) const {
   if (options_.is_projected) project(at);
 }
 
-/* From the sums of the gates to the cell, and to what it shows. */
+/* From the sums of the gates to the cell and the output. */
 template <typename T>
 void LstmSequence<T>::show(const Step &at, const Item &item) const {
   const int64_t units = this->reading_.units;

@@ -19,7 +19,7 @@
 
 namespace cpuacc {
 
-/* Rows, what is added to their products, and where these go. */
+/* Rows, the numbers that are added to their products, and the place of the results. */
 template <typename T>
 struct GemvOperands {
   const T *const *rows;
@@ -192,7 +192,7 @@ struct GemvMatrix {
   size_t scale_bytes() const;
 };
 
-/* Chains of steps that each need the one before: what all recurrent layers have in common. */
+/* Chains of steps that each need the one before: the common part of recurrent layers. */
 
 /* How a layer reads its sequences. */
 struct Reading {
@@ -354,7 +354,7 @@ class LstmSequence : public Recurrence<T> {
  public:
   /* The differences between an Lstm of TensorFlow Lite and one of ONNX. */
   struct Options {
-    T clip{}; /* of what enters a function; 0 for not, as the next two */
+    T clip{}; /* of a function's argument; 0: no clipping, as in the next two */
     T cell_clip{};
     T projection_clip{};
     bool couples_gates = false; /* the forget gate is one minus the input gate */

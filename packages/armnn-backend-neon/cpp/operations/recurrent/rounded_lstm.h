@@ -10,7 +10,7 @@
 
 namespace cpuacc {
 
-/* In what a value is kept; a scale of 0: as it is. */
+/* The format of a value; a scale of 0: it is not rounded. */
 struct Kept {
   float scale = 0.0f;
   int32_t zero_point = 0;

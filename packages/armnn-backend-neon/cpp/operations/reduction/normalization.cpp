@@ -13,7 +13,7 @@ namespace {
 /* The base of operations on each row of numbers side by side. */
 class Rows : public Operation {
  public:
-  /* Args: elements: what a number takes, in times of costs::element; length: of a row, 0 for that of the last axis. */
+  /* Args: elements: the time of a number, in times of costs::element; length: of a row, 0 for that of the last axis. */
   Rows(std::vector<TensorId> inputs, TensorId to, double elements, int64_t length = 0)
       : Operation(std::move(inputs), {to}), length_(length), elements_(elements) {}
 

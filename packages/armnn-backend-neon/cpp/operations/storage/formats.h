@@ -22,7 +22,7 @@ bool is_float16(const Kernels &kernels, float number);
 bool is_quantized(armnn_data_type type);
 Integer integer_of(armnn_data_type type);
 
-/* Between what is stored and float32. */
+/* Conversions between stored numbers and float32. */
 void dequantize(const Kernels &kernels, armnn_data_type type, const Quantization &by, const void *x, float *y,
                 int64_t n);
 void quantize(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
