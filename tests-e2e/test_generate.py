@@ -16,7 +16,7 @@ import onnxruntime_genai as genai
 import pytest
 
 import armnn_generate
-from fakes.decoders import write_genai_folder, write_hugging_face_folder
+from fakes.decoders import SIZE, write_genai_folder, write_hugging_face_folder
 
 MESSAGES = [{"role": "user", "content": "Hello thé, one and the other"}]
 BACKENDS = pytest.mark.parametrize("backend", ["CpuRef", "CpuAcc"])
@@ -83,7 +83,7 @@ def greedy(session: ort.InferenceSession, tokens: list[int], count: int) -> list
     names = [each.name for each in session.get_outputs()]
     shapes = {each.name: each.shape for each in session.get_inputs()}
     caches = {
-        name: np.zeros((1, shape[1], 0, shape[3]), np.float32)
+        name: np.zeros((1, shape[1], 0, SIZE), np.float32)
         for name, shape in shapes.items()
         if name.startswith("past")
     }

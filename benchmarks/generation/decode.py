@@ -57,21 +57,16 @@ FIRST_WORDS = 10_000  # that the vocabulary of any decoder has
 READ_BYTES = 128 << 20  # of each thread: more than caches hold
 
 
-def load_armnn(folder: Path, threads: int, capacity: int) -> Start:
-    """Return a function that starts a new sequence on CpuAcc."""
-    import armnn  # late: a process loads one runtime
+def load_armnn(folder: Path, threads: int, _capacity: int) -> Start:
+    """Return a function that starts a new sequence on CpuAcc, as ``armnn generate`` does."""
+    import armnn_generate  # late: a process loads one runtime
 
-    model = armnn.load_model(
-        folder / decoder_of(folder)["filename"],
-        backends=["CpuAcc"],
-        states="auto",
-        backend_options={"CpuAcc": {"NumberOfThreads": threads}},
-    )
-    stream = model.stream(capacity=capacity)
+    options = {"CpuAcc": {"NumberOfThreads": threads}}
+    cache = armnn_generate.load(folder, ["CpuAcc"], backend_options=options).model.new_cache()
 
     def start() -> Step:
-        stream.reset()
-        return lambda tokens: int(stream.run({"input_ids": tokens})["logits"][0, -1].argmax())
+        cache.rewind(0)
+        return lambda tokens: int(cache.append(tokens[0].tolist()).argmax())
 
     return start
 
@@ -203,7 +198,7 @@ def answer_turns(given: argparse.Namespace) -> None:
     """Load a runtime, then measure a turn for each line on stdin: the child's side."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a runtime prints must not come between the answers
-    before, began = resident_bytes(), time.perf_counter()
+    (before, _), began = resident_bytes(), time.perf_counter()
     capacity = given.prompt + given.tokens + 1
     turn = load_turns(given.runtime, given.folder, given.threads[0], capacity, given.clock)
     print(json.dumps({"load": time.perf_counter() - began}), file=answers, flush=True)
@@ -211,14 +206,17 @@ def answer_turns(given: argparse.Namespace) -> None:
     prompt = numbers.integers(0, FIRST_WORDS, (1, given.prompt))
     for _ in sys.stdin:
         first, tokens = turn(prompt, given.tokens)
-        found = {"prompt": first, "tokens": tokens, "memory": resident_bytes() - before}
+        now, most = (each - before for each in resident_bytes())
+        found = {"prompt": first, "tokens": tokens, "memory": now, "peak": most}
         print(json.dumps(found), file=answers, flush=True)
 
 
-def resident_bytes() -> int:
-    """Return the resident memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+def resident_bytes() -> tuple[int, int]:
+    """Return the resident memory of this process, now and at most so far."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    rows = dict(line.split(":", 1) for line in lines)
+    now, most = (int(rows[name].split()[0]) << 10 for name in ("VmRSS", "VmHWM"))
+    return now, most
 
 
 class RuntimeProcess:
@@ -338,17 +336,21 @@ def compare(given: argparse.Namespace, threads: int) -> None:
         f"memory is read at {rate / 1e9:.1f} GB/s"
     )
     print(
-        f"{'':18} load s  prompt/s  tokens/s  ms/token (least)  share of bandwidth  memory/weights"
+        f"{'':18} load s  prompt/s  tokens/s  ms/token (least)  share of bandwidth  "
+        "memory/weights (peak)"
     )
     for name, runtime in runtimes.items():
         prompt = statistics.median(each["prompt"] for each in runtime.turns)
         token = statistics.median(statistics.median(each["tokens"]) for each in runtime.turns)
         least = min(min(each["tokens"]) for each in runtime.turns)
         used = (weights + cache) / token / rate
-        memory = max(each["memory"] for each in runtime.turns) / (all_weights + whole_cache)
+        memory, peak = (
+            max(each[name] for each in runtime.turns) / (all_weights + whole_cache)
+            for name in ("memory", "peak")
+        )
         print(
             f"{name:18} {runtime.load:6.2f} {given.prompt / prompt:9.1f} {1 / token:9.1f} "
-            f"{token * 1e3:8.2f} ({least * 1e3:.2f}) {used:17.0%} {memory:15.2f}"
+            f"{token * 1e3:8.2f} ({least * 1e3:.2f}) {used:17.0%} {memory:15.2f} ({peak:.2f})"
         )
     ours, *peers = runtimes
     for peer in peers:

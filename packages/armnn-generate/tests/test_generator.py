@@ -426,7 +426,7 @@ def test_a_prepared_model_makes_the_same_text(genai_folder: Path, tmp_path: Path
         with pytest.raises(InvalidArgumentError, match="expected 200 at most, the context"):
             prepared.stream([1] * 201)
         with pytest.raises(ModelFileError, match="holds 4 sets of shapes only"):
-            prepared.model.network.stream().run({"input_ids": [[1, 2, 3]]})
+            prepared.model.network.stream().run({"input_ids": [[1, 2, 3]], "logits.row": [2]})
 
 
 @pytest.mark.parametrize("capacity", [0, CONTEXT + 1])

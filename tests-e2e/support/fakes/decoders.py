@@ -73,7 +73,10 @@ class Writer:
         return self.hold(name, self.random.uniform(least, most, shape).astype(np.float32))
 
     def model(self, inputs: list[ValueInfoProto], outputs: list[str], opset: int = 21) -> bytes:
-        results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs]
+        shapes: dict[str, list[str | None]] = {"logits": ["batch", "new", None]}
+        results = [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, shapes.get(n)) for n in outputs
+        ]
         graph = helper.make_graph(self.nodes, "decoder", inputs, results, self.held)
         opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
@@ -121,7 +124,7 @@ def decoder(points: str, told: str = "mask", words: int = 96, places: int = 32) 
     for i in range(LAYERS):
         past = [f"past_key_values.{i}.{part}" for part in ("key", "value")]
         present = [f"present.{i}.{part}" for part in ("key", "value")]
-        shape = ["batch", GROUPS, "past", SIZE]
+        shape = ["batch", GROUPS, "past", "kv_cache_dim"]  # which the builder leaves open
         inputs += [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in past]
         outputs += present
         packed = w.product(x, f"qkv{i}", HIDDEN, (HEADS + 2 * GROUPS) * SIZE)

@@ -37,8 +37,13 @@ _LOGITS_WANTED: Final = "num_logits_to_keep"
 """An input that some exporters add: for how many of the last tokens logits are computed."""
 
 
-_PARSING: Final = {"mapped": True, "whole_caches": True}
-"""Plain weights leave the memory once they are packed, and caches are written in place."""
+def _parsing(folder: ModelFolder) -> dict[str, bool | str]:
+    """Return the options with which a model is parsed.
+
+    Plain weights leave the memory once they are packed, caches are written in place, and logits are
+    computed of one token.
+    """
+    return {"mapped": True, "whole_caches": True, "row_of": folder.logits}
 
 
 class LanguageModel:
@@ -65,7 +70,7 @@ class LanguageModel:
         """
         self.folder = folder
         if folder.model.suffix != PREPARED:  # most weights are in memory once, packed
-            options = {"parser_options": _PARSING, **options}
+            options = {"parser_options": _parsing(folder), **options}
         self.network = runtime.load_model(folder.model, states="auto", **options)
         self.caches = caches_of(folder, self.network.inputs, self.network.outputs)
         rooms = [self.network.inputs[name].shape or () for name in self.caches]
@@ -74,9 +79,10 @@ class LanguageModel:
             self.folder = replace(folder, context_length=min(*fixed, folder.context_length))
         # Caches that get longer with each call are no states.
         self.is_in_place = all(name in self.network.caches for name in self.caches)
+        self._row = f"{folder.logits}.row"  # as the parser calls it
         known = {folder.input_ids, folder.attention_mask, folder.position_ids, _LOGITS_WANTED}
         for name in self.network.inputs:
-            if name not in {*known, *self.caches}:
+            if name not in {*known, *self.caches, self._row}:
                 raise self._refused(f"its input {name!r} has a meaning that is not known")
         for name, given in (
             (folder.input_ids, self.network.inputs),
@@ -122,6 +128,10 @@ class LanguageModel:
             for name, array in made.items()
             if name in inputs
         }
+
+    def row_feeds(self, count: int) -> dict[str, NDArray[Any]]:
+        """Return the input that chooses the last of some tokens, if the model has one."""
+        return {self._row: np.array([count - 1])} if self._row in self.network.inputs else {}
 
     def empty(self, name: str, rows: int) -> NDArray[Any]:
         """Return keys or values of so many tokens, zeros.
@@ -208,7 +218,7 @@ def compile_folder(
     rows = found.context_length if capacity is None else integer(capacity, "the capacity")
     if not 0 < rows <= found.context_length:
         raise refused("the capacity", capacity, f"1 to {found.context_length}, the context")
-    network = armnn.parse(found.model, parser_options=_PARSING)
+    network = armnn.parse(found.model, parser_options=_parsing(found))
     infos = {layer.name: layer.output.info for layer in network.inputs}
     caches = caches_of(found, infos, [layer.name for layer in network.outputs])
     sets = []
@@ -280,10 +290,11 @@ class TokenCache(ABC):
         for chunk, size in chunks(tokens, room):
             filled = np.zeros((1, size), np.int64)
             filled[0, : len(chunk)] = chunk
-            logits = self._run(filled)
+            logits = self._run(filled, len(chunk))
             self.tokens += chunk
             self.computed += len(chunk)
-        last: NDArray[np.float32] = logits[0, len(chunk) - 1].astype(np.float32)
+        # Of one token, or of all.
+        last: NDArray[np.float32] = logits[0, : len(chunk)][-1].astype(np.float32)
         return last
 
     @property
@@ -319,8 +330,11 @@ class TokenCache(ABC):
         del self.tokens[length:]
 
     @abstractmethod
-    def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
-        """Compute tokens behind those that are there; return the logits of each."""
+    def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
+        """Compute tokens behind those that are there; return logits.
+
+        They are those of the last one of the first ``count``, or of each.
+        """
 
     @abstractmethod
     def _past(self) -> dict[str, NDArray[Any]]:
@@ -334,11 +348,12 @@ class _CacheInPlace(TokenCache):
         super().__init__(model)
         self._stream = model.network.stream()
 
-    def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
+    def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
         self._forget_others()
         folder = self.model.folder
         # The stream makes mask and positions.
-        made = self._stream.run(self.model.feeds(tokens), names=[folder.logits])
+        feeds = self.model.feeds(tokens, self.model.row_feeds(count))
+        made = self._stream.run(feeds, names=[folder.logits])
         logits: NDArray[Any] = made[folder.logits]
         return logits
 
@@ -362,8 +377,8 @@ class _GrowingCache(TokenCache):
         super().__init__(model)
         self._arrays = {name: model.empty(name, 0) for name in model.caches}
 
-    def _run(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
-        made = self.model.network.run(self.inputs_of(tokens))
+    def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
+        made = self.model.network.run({**self.inputs_of(tokens), **self.model.row_feeds(count)})
         self._arrays = {name: made[output] for name, output in self.model.caches.items()}
         logits: NDArray[Any] = made[self.model.folder.logits]
         return logits

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from armnn.arguments import flag, refused
+from armnn.arguments import flag, refused, text
 from armnn.errors import ArmnnError, InvalidArgumentError, ParseError
 from armnn.graph import Network, Survey
 from armnn.tensor import MAX_RANK, Dimension, TensorInfo
@@ -16,6 +16,7 @@ from armnn_parser_onnx import (
 )
 from armnn_parser_onnx._registry import check_opset
 from armnn_parser_onnx.conversion import convert_model
+from armnn_parser_onnx.decoders import choose_row, state_cache_sizes, use_whole_caches
 from armnn_parser_onnx.element_types import dimensions_of, element_type_of
 from armnn_parser_onnx.functions import with_functions_inlined
 from armnn_parser_onnx.graph import Graph
@@ -32,6 +33,7 @@ def parse(
     overridable: str | bool = False,
     mapped: bool = False,
     whole_caches: bool = False,
+    row_of: str = "",
     folder: Path | None = None,
     survey: Survey | None = None,
     folded: bool = False,
@@ -57,6 +59,10 @@ def parse(
         whole_caches: Whether caches that move with the window of their attention
             (``sliding_window_cache`` of GroupQueryAttention) get room for all tokens, so that they
             never move: results are the same, and a state is written in place.
+        row_of: The name of an output of logits, [batch, tokens, words], of which one token is
+            wanted: the network has another input "NAME.row", [1], which says the token's place, and
+            computes [batch, 1, words]. The network has no such input where the logits are not the
+            last product of the model, element by element.
         folder: The folder of content; without it content has no data in other files.
         survey: Where the operators are noted. With it, those that layers cannot compute are no
             error: the network lacks them, and what depends on them.
@@ -72,11 +78,11 @@ def parse(
         InvalidArgumentError: The model has no such initializer among its inputs.
     """
     model = read_model(source, folder=folder, mapped=flag(mapped, "mapped"))
+    state_cache_sizes(model.graph)
     if flag(whole_caches, "whole_caches"):
-        for node in model.graph.node:
-            if node.op_type == "GroupQueryAttention":
-                kept = [each for each in node.attribute if each.name != "sliding_window_cache"]
-                node.attribute[:] = kept
+        use_whole_caches(model.graph)
+    if text(row_of, "row_of"):
+        choose_row(model.graph, row_of)
     return network_of(model, survey, overridable=overridable, folded=folded)
 
 

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Changes of a decoder's graph: sizes that a file leaves open, and options of the parser."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from armnn_parser_onnx.messages import (
+    INT,
+    Dimension,
+    Graph,
+    Node,
+    ValueInfo,
+    make_attribute,
+    make_type,
+)
+
+_PRODUCTS = {("", "MatMul"), ("com.microsoft", "MatMulNBits")}
+_ELEMENTWISE = {"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"}
+_INT64 = 7
+
+
+def use_whole_caches(graph: Graph) -> None:
+    """Give caches that move with the window of their attention room for all tokens."""
+    for node in graph.node:
+        if node.op_type == "GroupQueryAttention":
+            kept = [each for each in node.attribute if each.name != "sliding_window_cache"]
+            node.attribute[:] = kept
+
+
+def state_cache_sizes(graph: Graph) -> None:
+    """State the size of keys and values that GroupQueryAttention keeps, where it has a name only.
+
+    So it is in files of onnxruntime-genai's model builder. The product behind the attention has the
+    heads side by side.
+    """
+    dims = {each.name: _dims_of(each) for each in (*graph.input, *graph.output)}
+    constants = {each.name: each for each in graph.initializer}
+    products = {node.input[0]: node for node in graph.node if _is_product(node)}
+    for node in graph.node:
+        if node.op_type != "GroupQueryAttention" or node.output[0] not in products:
+            continue
+        product, numbers = products[node.output[0]], _numbers_of(node)
+        heads, weights = numbers.get("num_heads", 0), constants.get(product.input[1])
+        depth = _numbers_of(product).get("K", 0)
+        if not depth and weights is not None and len(weights.dims) == 2:
+            depth = weights.dims[0]
+        if heads < 1 or depth < 1 or depth % heads or numbers.get("kv_cache_bit_width"):
+            continue
+        for name in (*node.input[3:5], *node.output[1:3]):
+            size = dims.get(name, [])[3:]
+            if size and size[0].dim_value is None:
+                size[0].dim_param, size[0].dim_value = None, depth // heads
+
+
+def choose_row(graph: Graph, logits: str) -> None:
+    """Let the last product compute the logits of one token only, which a new input chooses.
+
+    The graph stays as it is where that product is not found, or logits are not of all tokens.
+
+    Args:
+        graph: The graph.
+        logits: The name of its output of logits, [batch, tokens, words]. The input is called
+            "LOGITS.row" and has one element.
+    """
+    product = _last_product(graph, logits)
+    rows = _rows_of(graph, logits)
+    if product is None or rows is None:
+        return
+    row, chosen = f"{logits}.row", f"{logits}.chosen"
+    gather = Node(
+        op_type="Gather",
+        name=chosen,
+        input=[product.input[0], row],
+        output=[chosen],
+        attribute=[make_attribute("axis", 1)],
+    )
+    graph.node.insert(graph.node.index(product), gather)
+    product.input[0] = chosen
+    graph.input.append(ValueInfo(name=row, type=make_type(_INT64, [1])))
+    rows.dim_param, rows.dim_value = None, 1
+    graph.value_info = []  # shapes of all tokens
+
+
+def _last_product(graph: Graph, logits: str) -> Node | None:
+    """Return the product that logits are made of, element by element; None if there is none."""
+    producers = {name: node for node in graph.node for name in node.output}
+    constants = {each.name for each in graph.initializer}
+    constants |= {name for name, node in producers.items() if node.op_type == "Constant"}
+    readers = Counter(name for node in graph.node for name in node.input)
+    readers.update(each.name for each in graph.output)
+    name = logits
+    while (node := producers.get(name)) is not None and readers[name] == 1:
+        if _is_product(node):
+            return node if node.input[0] not in constants else None
+        computed = [each for each in node.input if each not in constants]
+        if node.domain or node.op_type not in _ELEMENTWISE or len(computed) != 1:
+            return None
+        name = computed[0]
+    return None
+
+
+def _is_product(node: Node) -> bool:
+    return (node.domain, node.op_type) in _PRODUCTS
+
+
+def _numbers_of(node: Node) -> dict[str, int]:
+    """Return the attributes of a node that are whole numbers."""
+    return {each.name: each.i for each in node.attribute if each.type == INT}
+
+
+def _rows_of(graph: Graph, logits: str) -> Dimension | None:
+    """Return the second dimension of logits if it is that of an input, such as of the tokens."""
+    dims = {each.name: _dims_of(each) for each in (*graph.input, *graph.output)}
+    found = dims.get(logits, [])
+    tokens = {each[1].dim_param for each in map(_dims_of, graph.input) if len(each) == 2}
+    return found[1] if len(found) == 3 and found[1].dim_param in tokens - {None, ""} else None
+
+
+def _dims_of(value: ValueInfo) -> list[Dimension]:
+    tensor = value.type.tensor_type if value.type is not None else None
+    return [] if tensor is None or tensor.shape is None else tensor.shape.dim
