@@ -31,6 +31,7 @@ class Export:
         tells: Whether the number of tokens is among what is computed.
         chunk: How many tokens see each other only; 0 for all.
         far: After how many tokens places have other angles; 0 for never.
+        pads: Whether the mask of tokens is read.
     """
 
     mask: str = "boolean"
@@ -42,6 +43,7 @@ class Export:
     tells: bool = False
     chunk: int = 0
     far: int = 0
+    pads: bool = True
 
 
 EXPORTS = {
@@ -60,6 +62,7 @@ OTHERS = {
     "length": Export("boolean", tells=True),
     "chunks": Export("boolean", chunk=40),
     "angles by length": Export("boolean", far=50),
+    "mask of others": Export("boolean", pads=False),
 }
 """Those that keep their caches as they are."""
 
@@ -113,6 +116,8 @@ class _ExportWriter(Writer):
             self.add("Div", ["queries.column", chunk], "queries.chunk")
             self.add("Equal", ["keys.chunk", "queries.chunk"], "together")
             seen = self.add("And", [seen, "together"], "in_chunk")
+        if not self.export.pads:
+            return seen
         self.add("Cast", ["attention_mask"], "counts", to=TensorProto.BOOL)
         self.add("Unsqueeze", ["counts", self.number("middle", [1, 2])], "counts.keys")
         return self.add("And", [seen, "counts.keys"], "seen")

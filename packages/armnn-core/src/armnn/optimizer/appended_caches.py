@@ -194,7 +194,7 @@ def with_room(
         return network
     try:
         return _Recognizer(network, caches, evaluate).rewritten()
-    except (ArmnnError, _UnlikeError) as error:
+    except (ArmnnError, ValueError, _UnlikeError) as error:  # NumPy's, of shapes that do not fit
         _log.info("caches of %s get longer with each run: %s", network.title, error)
         return network
 
@@ -369,12 +369,16 @@ class _Recognizer:
         """Return sizes at which numbers in the layers of masks may begin to matter.
 
         Raises:
-            _UnlikeError: There is a number that is too large to be tried, or a table.
+            _UnlikeError: There is a number that is too large to be tried, or a table of another
+                kind, or the mask of tokens is not read.
         """
         masks = [each.masked for each in found if each.masked is not None]
         scores = {each.scores for each in found if each.scores}
         tables: dict[_Sizes, None] = {}
-        for layer in _read_layers(masks, scores):
+        layers = _read_layers(masks, scores)
+        if self._mask not in layers:
+            raise _UnlikeError(f"{self._mask.name!r} is no mask of its tokens")
+        for layer in layers:
             if layer.data is not None and layer.data.size > _FEW:
                 rows = layer.data.shape[-1]
                 if layer.data.size != rows * rows or rows * rows > _MOST_NUMBERS:
