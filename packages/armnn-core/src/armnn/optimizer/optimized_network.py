@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A network with its backends, which makes plans: from its layers, or from where they are stored.
+"""A network with its backends, which makes plans: from its layers, or from stored plans.
 
-The layers are parsed and prepared when they are needed first: what loads a prepared model imports
-no parser, and of the optimizer only what is imported here.
+A network from stored plans parses and prepares its layers only when they are needed: loading a
+prepared model imports no parser, and of the optimizer only the imports of this module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PlanStore(Protocol):
-    """Where the plans of a network are stored."""
+    """A store of a network's plans, such as a prepared file or the folder ``cache_dir``."""
 
     def prepared(
         self,
@@ -57,14 +57,14 @@ class PlanStore(Protocol):
 class OptimizedNetwork:
     """A network with its backends (Arm NN: ``IOptimizedNetwork``).
 
-    A network whose shapes are fixed is prepared at once. One with unknown dimensions is prepared
-    for each set of input shapes when it is met.
+    A network whose shapes are fixed is prepared at once, unless its plans are stored. One with
+    unknown dimensions is prepared for each set of input shapes when a run has it.
 
     Attributes:
         facts: The facts of it for all input shapes.
         participants: The backends that take part.
         options: The caller's decisions.
-        store: Where its plans are stored, if anywhere.
+        store: The store of its plans, if it has one.
         file: The path of the model's file, for errors; "" without one.
     """
 
@@ -89,12 +89,12 @@ class OptimizedNetwork:
             network: The network.
             participants: The backends that take part.
             options: The caller's decisions.
-            constants: The constants of the network that this one is a later segment of.
-            may_change: Whether no other object has the network: it is rewritten in place then, so
-                that weights that a pass replaces go at once.
-            again: Makes the network again, in layers on floats where it has quantized ones for
-                them; for networks whose quantized layers backends refuse, or cannot be asked about.
-                Left out, a copy is kept, which takes longer where they refuse none.
+            constants: The constants of the whole network, where this one is a later segment of it.
+            may_change: Whether no other object refers to the network. Then it is rewritten in
+                place, so that weights which a pass replaces are freed at once.
+            again: Makes the network again with float layers in place of quantized ones, for
+                backends that refuse quantized layers, or cannot be asked about them. Without it a
+                copy of the network is kept for that case.
             states: The input that each output is the next value of, or "auto": those that get
                 longer with each run become caches with room.
         """
@@ -204,15 +204,12 @@ class OptimizedNetwork:
 
     @property
     def profiler(self) -> ProfilingSink | None:
-        """Where its phases are recorded, if anywhere.
-
-        It is the profiler that was given, or the one of ``profiling_enabled``.
-        """
+        """The profiler that records its phases: the given one or that of ``profiling_enabled``."""
         return self.participants.profiler
 
     @property
     def constants(self) -> SharedConstants:
-        """The constants that its plans share, and those of later segments."""
+        """The constants that its plans share, also with the plans of later segments."""
         return self.preparation.constants
 
     @property
@@ -249,7 +246,8 @@ class OptimizedNetwork:
 
         Args:
             shapes: The shape of each input.
-            values: The data of each of the :attr:`value_inputs` that is small enough.
+            values: The data of the :attr:`value_inputs`; an input with more elements than
+                ``value_inputs`` says is left out.
 
         Raises:
             ShapeError: The shapes do not fit.
@@ -261,14 +259,14 @@ class OptimizedNetwork:
         if found is not None:
             return found
         plan = self.preparation.specialize(shapes, values)
-        if not plan.is_derived:  # that takes milliseconds again; a file has all weights
+        if not plan.is_derived:  # deriving it again takes milliseconds; a file has all weights
             self.store.keep(shapes, values, plan, self.facts, self.participants)
         return plan
 
     specialise = specialize  # its name up to core 1.2
 
     def specialize_alone(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
-        """Return the plan for one set of input shapes, which no other one is made from.
+        """Return a plan for one set of input shapes that plans for other shapes are not made from.
 
         Raises:
             ShapeError: The shapes do not fit.
@@ -288,7 +286,7 @@ class OptimizedNetwork:
     def check_backends(self) -> None:
         """Check the choice of backends as far as it does not depend on the shapes of inputs.
 
-        Where plans are stored, who stored the first one has checked that.
+        Stored plans need no check: it was made before the first one was stored.
 
         Raises:
             OptimizationError: Some layers cannot run on the backends, whichever sizes are assumed.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The plan of a network for one set of input shapes: what runs, in which order, on which tensors.
 
-A plan needs no graph. Where backends compiled all of a network, the rows of a stored file and the
-shapes of a further batch make it at once; the graph is made for who asks, such as the report, as
-the modules of graphs and layers take longer to import than a program to load.
+A plan needs no graph. If backends compiled all layers, it is built from the rows of a stored file,
+or from another plan for new shapes. The graph is made when something asks for it, such as the
+report: importing the modules of graphs and layers takes longer than loading a program.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ CARRIERS: Final = ("MemCopy", "MemImport")
 
 
 Count: TypeAlias = Literal["first", "last", "count", "mask", "places"]
-"""How an input says which rows of a cache a run writes; see :func:`write_count`."""
+"""What an input tells a run about the rows of its caches; see :func:`write_count`."""
 
 
 def write_count(kind: Count, array: NDArray[Any], valid: int, rows: int) -> None:
-    """Write the counts that a run needs of a cache into an input.
+    """Write what a run needs to know about the rows of a cache into an input.
 
     Args:
-        kind: The place of the first row that the run writes ("first"), of the last one ("last"), of
-            each of them along the last axis ("places"); how many rows are valid with those of the
-            run ("count"); 1 for each of these and 0 for the rest of the capacity, along the last
-            axis ("mask").
+        kind: "first": the index of the first row that the run writes. "last": that of its last row.
+            "places": the index of each of its rows, along the last axis. "count": how many rows are
+            valid after the run. "mask": along the last axis, 1 for each row that is valid after the
+            run, 0 for the rest of the capacity.
         array: The input.
         valid: How many rows earlier runs wrote.
         rows: How many rows the run writes.
@@ -55,22 +55,22 @@ def write_count(kind: Count, array: NDArray[Any], valid: int, rows: int) -> None
 
 
 class Counter(NamedTuple):
-    """An input that says which rows of a cache a run writes, and in which way."""
+    """An input that tells a run which rows of a cache it writes; ``kind`` says in which form."""
 
     input: str
     kind: Count
 
 
 class Cache(NamedTuple):
-    """An input of which only rows differ in an output.
+    """An input that differs in some rows only from an output, as keys and values of earlier tokens.
 
     Attributes:
         output: The output.
         axis: The axis of the rows.
-        rows: How many a run writes: a number; or an axis of an input that has as many, as its name
-            and the axis. None if that is not known.
-        counters: The inputs that say where the rows of a run go and how many there are; none where
-            the state does not fill up, and is written in place only.
+        rows: How many rows a run writes: a number, or the name of an input and the axis of it that
+            has as many elements. None if that is not known.
+        counters: The inputs that tell a run where its rows go and how many there are. There are
+            none where the cache does not fill up, but is only written in place.
     """
 
     output: str
@@ -88,8 +88,9 @@ class NetworkFacts:
         metadata: The metadata of the model's file.
         inputs: The inputs by name; dimensions may be unknown.
         outputs: The outputs by name.
-        value_inputs: The inputs whose values decide about shapes, with the elements they may have.
-        is_static: Whether there is only one set of input shapes, and no value decides about others.
+        value_inputs: The inputs whose values decide about shapes, with the number of elements that
+            each may have.
+        is_static: Whether there is one set of input shapes only, and no value decides about shapes.
         quantized_arithmetic: How quantized layers round.
         aliases: Second names of inputs and outputs.
         caches: The inputs of which an output is a copy with some rows replaced.
@@ -147,7 +148,8 @@ class PlannedLayer:
 
     Attributes:
         name: Its name.
-        type: Its title; see :class:`armnn.graph.Layer`.
+        type: The name of the layer type, or of the operator that a compiled part came from; see
+            ``title`` of :class:`armnn.graph.Layer`.
         backend: The id of the backend that runs it; "" for the runtime itself.
         inputs: The tensors that it reads; None for an input that is left out.
         outputs: The tensors that it writes.
@@ -171,19 +173,20 @@ class Plan:
     Attributes:
         name: The network's name.
         inputs: The inputs of the network by name.
-        outputs: Its outputs by name; None for one that nothing makes.
+        outputs: Its outputs by name; None for an output that no layer of the plan makes.
         layers: The layers to run, in this order.
         make_report: Returns which layer runs where, and why.
-        make_network: Makes the graph; is called once, if ever.
-        rest: The part that waits for the outputs of this segment; None if there is none.
+        make_network: Makes the graph; it is called once at most.
+        rest: The segments that wait for outputs of this one; None if it is the last.
         crossing: The outputs that ``rest`` reads.
-        has_refusals: Whether a backend refused a layer that another one runs; known of a plan that
-            further ones are made from.
-        is_derived: Whether it was made from that of other shapes, or read: nothing was freed.
-        in_place: The input whose memory an output may have, by the names of both: the layer that
-            makes the output writes there what changes, and no other layer reads the input.
-        borders: The layer and the output whose place a value of a compiled part takes, where they
-            were asked for.
+        has_refusals: Whether a backend refused a layer that another one runs. It is set where plans
+            for other shapes are made from this one.
+        is_derived: Whether it was made from the plan of other shapes, or read from a file, and so
+            freed no weights of the network.
+        in_place: By output, the input whose memory it may have: the layer that makes the output
+            writes only the elements that change, and no other layer reads the input.
+        borders: By value at the border of a compiled part, the original layer and the index of the
+            output that the value stands for; empty unless they were asked for.
     """
 
     name: str
@@ -223,10 +226,10 @@ class Plan:
 
 
 def in_place_outputs(network: Network) -> dict[str, str]:
-    """Return the outputs that may be in the memory of an input, with that input.
+    """Return the outputs that may be in the memory of an input, each with that input.
 
     Args:
-        network: Its layers are those of the layer table, not compiled parts.
+        network: The network before parts of it are compiled.
     """
     found: dict[str, str] = {}
     for layer in network.outputs:
@@ -253,9 +256,9 @@ def plan_of(
     Args:
         network: Every layer knows its backend.
         memory: The memory of its tensors.
-        make_report: See :class:`Plan`; likewise for what follows.
-        rest: See there.
-        crossing: See there.
+        make_report: See :class:`Plan`.
+        rest: See :class:`Plan`.
+        crossing: See :class:`Plan`.
     """
     tensors: dict[Value, PlannedTensor] = {}
     constants: dict[tuple[Value, str], PlannedTensor] = {}
