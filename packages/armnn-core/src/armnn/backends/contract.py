@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The contract of backends in Python: the classes that a backend derives, fills in and is handed.
+"""The contract of backends in Python: the classes that a backend subclasses, makes or receives.
 
 The runtime calls a backend. It needs an id, the Backend API version that it needs, an answer to "do
 you support this layer?" and workloads; everything else has a default that works. A method may be
@@ -57,9 +57,9 @@ _T = TypeVar("_T")
 class Capability(StrEnum):
     """The known capabilities; the first nine are Arm NN's.
 
-    ``Backend.capabilities`` states them by these names, true or false but for the last two. The
-    conformance kit checks by behavior what a backend states as true. A vendor may add names of its
-    own.
+    ``Backend.capabilities`` states them by these names: as true or false, but the last two as a
+    text and a number. The conformance kit checks by behavior what a backend states as true. A
+    vendor may add names of its own.
     """
 
     NON_CONST_WEIGHTS = "NonConstWeights"
@@ -81,17 +81,18 @@ class Capability(StrEnum):
     HAS_FP16 = "HasFp16"
     """Layers compute on Float16."""
     PROPAGATES_NAN = "PropagatesNaN"
-    """A result of NaN is NaN, never a number; true unless it is stated to be false."""
+    """Where the definition of a layer gives NaN, the backend gives NaN, never a number; true unless
+    it is stated to be false."""
     KEEPS_EXTREMES = "KeepsExtremes"
-    """Infinity is read and written as such, and no sum or square on the way to a result that is a
-    number of the type overflows; true unless it is stated to be false."""
+    """Infinity is read and written as such, and intermediate sums and squares do not overflow where
+    the result is in the range of the type; true unless it is stated to be false."""
     RELEASES_CONSTANTS = "ReleasesConstants"
-    """``compile`` of a C backend neither reads a constant again nor refuses a node once it has
-    dropped a constant that it kept: the host may then free the data."""
+    """Once ``compile`` of a C backend has dropped a constant that it kept, it neither reads the
+    constant again nor refuses a node: the host may then free the data."""
     DISTURBS = "Disturbs"
     """A text: what the backend's driver changes in the process or leaves there, such as "signals,
-    environment, threads", in the words of the conformance kit, which does not count it. Since
-    Backend API 1.3."""
+    environment, threads", in the words of the conformance kit, which does not count these as
+    failures. Since Backend API 1.3."""
     COPY_LATENCY_BYTES = "CopyLatencyBytes"
     """A whole number: how many bytes are copied to or from the backend's memory in the time in
     which a copy begins. The host then takes parts of a network that are less work than their
@@ -105,7 +106,7 @@ NOT_FORWARDED: Final = (
     Capability.PROTECTED_CONTENT_ALLOCATION,
     Capability.RELEASES_CONSTANTS,
 )
-"""The capabilities that a worker process or a file cannot offer for the backend behind it."""
+"""The capabilities that are lost if a backend runs in a worker process or behind a file."""
 
 
 def has_capability(
@@ -113,8 +114,8 @@ def has_capability(
 ) -> bool:
     """Return whether a capability has a value, by default true.
 
-    Counterpart of Arm NN's ``HasMatchingCapability``. A name that is not stated is false, but for
-    PropagatesNaN and KeepsExtremes.
+    Counterpart of Arm NN's ``HasMatchingCapability``. A name that is not stated is false, except
+    PropagatesNaN and KeepsExtremes, which are true.
 
     Args:
         capabilities: What a backend states.
@@ -141,16 +142,16 @@ LONGEST_REASON: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The answer; true in a condition if it is yes.
+    """A backend's answer whether it supports a layer; true in a condition if it does.
 
     Attributes:
         supported: Whether the backend runs the layer.
         reason: Why not, for people: what is not supported, on which input, and what is. Empty if
             supported. Control characters, line ends and bidirectional marks become escapes, as it
             is shown on terminals and in logs; of a long one the first 4096 characters are kept.
-        layout: The layout in which the backend takes the layer, where it refuses it as it is or is
-            faster so; None without a wish. The optimizer transposes where that pays. Since Backend
-            API 1.2.
+        layout: The layout in which the backend takes a layer that it refuses as it is, or in which
+            it is faster; None if it has no preference. The optimizer transposes where that pays.
+            Since Backend API 1.2.
     """
 
     supported: bool
@@ -169,7 +170,7 @@ class Support:
 
         Args:
             reason: Not empty; see the attribute.
-            layout: The layout in which it would be no refusal, if there is one.
+            layout: The layout in which the backend would take the layer, if there is one.
 
         Raises:
             ValueError: The reason is empty.
@@ -227,7 +228,7 @@ class ProfilingContext:
 class RunControl:
     """A caller's controls of one run.
 
-    Runs without them take the short way.
+    Runs without any of these have no control, and skip its checks.
 
     Attributes:
         deadline_ns: When the run must have ended (``time.perf_counter_ns``), if ever.
@@ -261,22 +262,23 @@ small model's run than to ask ``current_control`` each time.
 
 @contextmanager
 def controlled(control: RunControl) -> Iterator[None]:
-    """Let a control be that of this thread's run."""
+    """Make a control that of this thread's run, within the block."""
     controlled_runs.append(control)
     token = current_control.set(control)
     try:
         yield
     finally:
         current_control.reset(token)
-        controlled_runs.pop()  # any one: only whether there are some is asked
+        controlled_runs.pop()  # whichever: only whether there are any is asked
 
 
 def raise_if_stopped() -> bool:
     """Raise if the run that this thread is in must end: it was cancelled, or its time is up.
 
     A step, or a method of a tensor handle, that waits for a device calls it every few milliseconds
-    and lets what it raises pass. What the device still does may go on; the next use of the same
-    tensors comes after it. Counterpart of C's ``armnn_host.cancelled``. Since Backend API 1.3.
+    and lets the exception pass. Work that the device has already begun may go on; the next use of
+    the same tensors waits for it. Counterpart of C's ``armnn_host.cancelled``. Since Backend API
+    1.3.
 
     Returns:
         Whether to ask again: False if nothing can stop this run, which may wait without an end.
@@ -298,10 +300,10 @@ _POLL_SECONDS: Final = 0.0005
 
 
 class Event(ABC):
-    """Work that was put into a queue of a device: done when all that was put there before it is.
+    """A point in a queue of a device: done when all work enqueued before it has ended.
 
-    A tensor that goes from one queue to another carries one, :meth:`TensorHandle.written`. Since
-    Backend API 1.3.
+    A tensor that is passed from one queue to another has the event of its last write,
+    :meth:`TensorHandle.written`. Since Backend API 1.3.
     """
 
     @property
@@ -400,7 +402,7 @@ class Substitution:
     """A part of a subgraph and its replacement.
 
     Attributes:
-        pattern: The layers that go.
+        pattern: The layers that are replaced.
         replacement: One Input layer per input of the pattern and one Output layer per output, in
             the same order; what is between them comes in.
     """
@@ -413,14 +415,14 @@ class Substitution:
 class OptimizationViews:
     """A backend's replacements of a subgraph (Arm NN: ``OptimizationViews``).
 
-    Every layer of the subgraph is in exactly one of the lists; those in none are untouched.
+    Each layer of the subgraph is in at most one of the lists; layers in none are untouched.
 
     Attributes:
         substitutions: Parts to replace.
         failed: Parts that the backend cannot run after all; they go to the next backend.
         untouched: Parts that stay as they are.
-        deleted: Parts to take out: each of its outputs is replaced by its input of the same
-            position, or just goes if nothing reads it.
+        deleted: Parts to remove: the readers of each output read the input of the same position
+            instead. An output that nothing reads needs no such input.
         reasons: For people: why a part failed, by the name of one of its layers.
     """
 
@@ -432,7 +434,7 @@ class OptimizationViews:
 
 
 def wrong_views(views: Any) -> str | None:
-    """Return the words for a fault in an answer of ``optimize_subgraph``, None without one."""
+    """Return the fault in an answer of ``optimize_subgraph`` in words, None if it has none."""
     from armnn.graph import Network  # late: a prepared load does without
 
     if not isinstance(views, OptimizationViews):
@@ -475,8 +477,9 @@ the run's deadline. What it has in host memory it reads and writes before it ret
 class ModelContext:
     """A backend's context of one network (Arm NN: ``IBackendModelContext``).
 
-    One per backend and network, made from the model's options before anything else is asked. A
-    backend may derive from it to parse its options once.
+    There is one per backend and network. It is made from the options that the caller gave for the
+    network, before the backend is asked about a layer. A backend may subclass it to parse its
+    options once.
 
     Attributes:
         options: The options that the caller gave this backend for this network.
@@ -485,9 +488,9 @@ class ModelContext:
             named a folder.
         context: What the backend keeps for the runtime, None without such a context. Since Backend
             API 1.3.
-        blobs: Where binaries of kernels and the like may be kept from one process to the next, in
-            that folder or the user's; None where nothing is, as in the conformance kit. Since
-            Backend API 1.3.
+        blobs: The store of kernel binaries and the like, which are kept from one process to the
+            next in the folder ``cache_dir``, or in the user's cache folder; None where nothing is
+            kept, as in the conformance kit. Since Backend API 1.3.
         handle_factory_preferences: The tensor-handle factories of this network's tensors in the
             place of the backend's own, as of a device that an option selects; None without a
             choice. Since Backend API 1.3.
@@ -511,14 +514,15 @@ class ModelContext:
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return a key's value, made by ``make`` unless still held.
 
-        Workloads hold values. Specializations of a network for different shapes share its weights;
-        a workload that packs them asks here, with the identity of the array in the key, so that
-        they are packed once. It holds the value, and the array too, so that no other array gets its
-        identity. The value is freed with the last workload that holds it: a network that meets ever
-        new shapes does not grow.
+        Plans of a network for different shapes share its weights: a workload that packs weights
+        calls this with the ``id()`` of their array in the key, so that they are packed once. The
+        context keeps a weak reference only. The workload must keep the value, and the array too, so
+        that no other array gets its ``id()``. The value is freed with the last workload that keeps
+        it, so a network that meets ever new shapes does not grow.
 
         Raises:
-            TypeError: ``make`` returned what takes no weak references, such as a tuple or a number.
+            TypeError: ``make`` returned an object that supports no weak references, such as a tuple
+                or a number.
         """
         with self._lock:
             value: _T | None = self._shared.get(key)
@@ -578,13 +582,14 @@ class Workload(ABC):
     ) -> Step:
         """Return the step that runs the layer, with scratch memory.
 
-        A runtime calls it in the place of :meth:`bind` if ``scratch_bytes`` is not 0; constants and
-        tests call :meth:`bind`, which allocates for itself. Since Backend API 1.2.
+        A runtime calls it in place of :meth:`bind` if ``scratch_bytes`` is not 0. Constant folding
+        and tests call :meth:`bind`, which allocates its own. Since Backend API 1.2.
 
         Args:
             inputs: See :meth:`bind`.
             outputs: See :meth:`bind`.
-            scratch: So many bytes, aligned as tensors are; other layers use them between two steps.
+            scratch: An array of ``scratch_bytes`` bytes, aligned as tensors are. Other layers write
+                to it between two steps.
         """
         return self.bind(inputs, outputs)
 
@@ -633,7 +638,7 @@ class BackendContext:
 class Backend(ABC):
     """A backend (Arm NN: ``IBackendInternal``).
 
-    Backends are cheap and stateless: what they create may outlive them.
+    A backend is cheap to make and holds no state of a network: what it creates may outlive it.
 
     Attributes:
         id: Letters and digits, as in "CpuAcc".
@@ -659,9 +664,9 @@ class Backend(ABC):
         """
 
     def score(self) -> int:
-        """Return the backend's default preference; 0 is never.
+        """Return the backend's rank where the user names no backends; the highest comes first.
 
-        It counts when the user names no backend.
+        A backend with 0 is used only if it is named.
         """
         return 1
 
@@ -669,15 +674,15 @@ class Backend(ABC):
     def capabilities(self) -> Mapping[str, OptionValue]:
         """The capabilities of the backend (Arm NN: ``GetCapabilities``).
 
-        By the names of :class:`armnn.backends.Capability`, true or false, and by a vendor's own.
+        They are stated by the names in :class:`armnn.backends.Capability`, and by a vendor's own.
         """
         return {}
 
     def has_capability(self, name: str, value: OptionValue = True) -> bool:
         """Return whether a capability has a value, by default true.
 
-        Since Backend API 1.2. A name that the backend does not state is false, but for
-        PropagatesNaN (Arm NN: ``HasCapability``).
+        Since Backend API 1.2. A name that the backend does not state is false,
+        except PropagatesNaN and KeepsExtremes, which are true (Arm NN: ``HasCapability``).
 
         Raises:
             UnknownNameError: The name looks like a misspelt one.
@@ -725,10 +730,7 @@ class Backend(ABC):
         return OptimizationViews(untouched=[view])
 
     def create_memory_manager(self) -> MemoryManager | None:
-        """Return the owner of a context's tensors, None without one.
-
-        None is for tensors in host memory.
-        """
+        """Return the owner of an execution context's tensors, None if they are the host's."""
         return None
 
     @property
@@ -756,7 +758,7 @@ class Backend(ABC):
         """Register the factories that the backend brings."""
 
     def accepts_allocator(self, allocator: Allocator) -> Support:
-        """Return whether working memory may have a custom allocator.
+        """Return whether working memory may come from a custom allocator.
 
         By default it may if the backend works in host memory, as the runtime allocates that, and
         the host can reach what the allocator gives.
@@ -772,21 +774,19 @@ class Backend(ABC):
         return Support(True)
 
     def default_allocator(self) -> Allocator:
-        """Return the allocator of working memory, by default.
-
-        The user may name another one.
-        """
+        """Return the allocator of working memory for users who name no other one."""
         return HostAllocator()
 
     def serialize(self, compiled: object, model: ModelContext) -> bytes | None:
         """Return the bytes of which :meth:`deserialize` makes a compiled part again.
 
         The host keeps them with the prepared network, in the user's ``cache_dir`` or in a file that
-        may go to another machine. By default a part cannot be kept, nor then its network. A backend
-        that declares Backend API 1.3 is asked.
+        may go to another machine. A network with a part for which this returns None, as it does by
+        default, is not kept. Only backends that declare Backend API 1.3 are asked.
 
         Args:
-            compiled: What a PreCompiled layer of this backend holds, of no :class:`Program`.
+            compiled: The ``compiled`` of a PreCompiled layer of this backend, if it is not a
+                :class:`Program`.
             model: The network's context.
 
         Returns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The backends of a runtime: available ones, states, access, and those a program registers."""
+"""The backends that a program registers, and the registry of all backends of a runtime."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ _registrations: dict[str, list[Registration]] = {}
 
 
 class Registration:
-    """A registered backend, as :func:`register_backend` returns it.
+    """A registered backend: what :func:`register_backend` returns.
 
-    Leaving it as a context undoes the registration. Without a factory it decorates one.
+    It is a context manager, which undoes the registration at its end, and a decorator for a factory
+    that was not given.
 
     Attributes:
         id: The id of the backend.
@@ -84,13 +85,13 @@ class Registration:
             present = _registrations.setdefault(self.id, [])
             kept = [each for each in present if each is not self]
             if not self._replace:
-                # The cell of a notebook that is run again registers the same name anew.
+                # A notebook's cell that runs again replaces its own earlier registration.
                 kept = [each for each in kept if each._origin != origin]
             if kept and not self._replace:
                 raise InvalidArgumentError(
                     f"backend {self.id!r} is registered already, as {kept[-1]._origin}: "
                     f"replace=True puts {origin} in its place until it is undone, "
-                    f"unregister_backend({self.id!r}) removes the first"
+                    f"unregister_backend({self.id!r}) removes all registrations of the id"
                 )
             self._factory, self._origin, self._found = factory, origin, {}
             present[:] = [*kept, self]
@@ -109,7 +110,7 @@ class Registration:
                 _registrations.pop(self.id, None)
 
     def found(self, api_version: BackendVersion) -> FoundBackend:
-        """Return the backend for registries, the same object each time.
+        """Return the entry of the backend for registries, the same object for each version.
 
         Args:
             api_version: The Backend API version that the core provides.
@@ -164,14 +165,14 @@ def register_backend(
     Args:
         id: Letters and digits, as the backend itself says.
         factory: The backend's class, or a function without arguments, either of which is called
-            once per runtime; or a backend, which all runtimes share. Left out, what is returned
-            decorates one.
-        replace: Whether it may come before another factory that is registered for the id. A class
-            or a function of the same module and name replaces itself without, as when a cell of a
-            notebook is run again.
+            once per runtime; or a backend, which all runtimes share. Without a factory the returned
+            object is a decorator for one.
+        replace: Whether the factory may come before another one that is registered for the id. A
+            class or function of the same module and name always replaces its own registration, as
+            when a cell of a notebook runs again.
 
     Raises:
-        InvalidArgumentError: The id is none or taken, or the factory is none.
+        InvalidArgumentError: The id is invalid or taken, or the factory is not one of these kinds.
     """
     fault = fault_of_id(id)
     if fault:
@@ -256,12 +257,12 @@ _log = logging.getLogger(__name__)
 
 
 class BackendRegistry:
-    """One entry per found backend, and the loaded backends.
+    """The backends of one runtime: an entry for each that was found, and those that are loaded.
 
-    A static backend is imported once per process; each registry makes its own of it. Of several
-    backends of one id the first wins that may be loaded: registered before installed before dynamic
-    ones; installed ones by normalized distribution name, dynamic ones in the order in which their
-    source found them. Safe to be used by several threads.
+    A static backend's module is imported once per process; each registry makes a backend of its
+    own. Of several backends of one id, the first that may be loaded is used: registered ones come
+    before installed ones, these by normalized distribution name, and dynamic ones come last, in the
+    order in which their source found them. Several threads may use a registry.
     """
 
     def __init__(
@@ -284,7 +285,7 @@ class BackendRegistry:
         self._options = CreationOptions() if options is None else options
         self._api_version = api_version
         self._selection = Selection.of(self._options)
-        self._locked = _lock_of(self._options)
+        self._lock_file = _lock_of(self._options)
         self._workers: Workers | None = None
         self._used: set[FoundBackend] = set()
         self._left_out: dict[FoundBackend, BaseException] = {}
@@ -296,7 +297,7 @@ class BackendRegistry:
             self._dynamic_backends()
 
     def entries(self) -> tuple[BackendEntry, ...]:
-        """Return every backend's entry by precedence, loading none."""
+        """Return the entries of all backends in the order of precedence; none is loaded."""
         return tuple(entry for _, entry in self._rows())
 
     def get(self, backend_id: str) -> Backend:
@@ -340,11 +341,13 @@ class BackendRegistry:
 
         Args:
             backend_ids: In the order of preference; see :meth:`find_usable`.
-            use: Is called with each of them; it may raise like :meth:`get`.
+            use: Called with each backend as it is found; it may raise as :meth:`get` does, which
+                makes the backend one that cannot be used.
 
         Raises:
             UnknownBackendError: A backend without a question mark was not found.
-            BackendUnavailableError: One without it cannot be used, or all others are skipped.
+            BackendUnavailableError: A backend without a question mark cannot be used, or all
+                backends are skipped.
             InvalidArgumentError: ``backend_ids`` is a text or empty.
         """
         ids: tuple[str, ...] = ()
@@ -389,7 +392,7 @@ class BackendRegistry:
         self._left_out.setdefault(found, error)
 
     def close(self) -> None:
-        """Drop the backends; static ones can be found again."""
+        """Drop the backends; a later call finds and loads static ones again."""
         with self._lock:
             used, self._used, self._dynamic = tuple(self._used), set(), ()
         for found in used:
@@ -405,7 +408,7 @@ class BackendRegistry:
         return backend
 
     def _winner(self, backend_id: str) -> tuple[FoundBackend | None, BackendEntry]:
-        """Return an id's backend, or its entry with the reason."""
+        """Return the backend of an id and its entry; None and the reason if none may be loaded."""
         text(backend_id, "the id of a backend")
         if is_placed(backend_id):
             self._needed_workers().find(backend_id, [found.entry for found in self._every()])
@@ -415,7 +418,7 @@ class BackendRegistry:
         for found, entry in rows:
             if found.may_load and entry.state not in (BackendState.BLOCKED, BackendState.SHADOWED):
                 return found, entry
-        # The fault of an admitted backend says more than that the user keeps another one out.
+        # Of two reasons, a fault of an allowed backend says more than that another is not allowed.
         admitted = [entry for _, entry in rows if entry.state is not BackendState.BLOCKED]
         return None, (admitted or [rows[0][1]])[0]
 
@@ -423,7 +426,7 @@ class BackendRegistry:
         """Yield found backends with entries as this registry sees them.
 
         Args:
-            backend_id: Static backends of other ids may be missing.
+            backend_id: The only id that is asked for; static backends of other ids may be missing.
         """
         winners: dict[str, BackendEntry] = {}
         for found in self._in_place(self._every(backend_id)):
@@ -441,7 +444,7 @@ class BackendRegistry:
             yield found, entry
 
     def _in_place(self, every: Sequence[FoundBackend]) -> Sequence[FoundBackend]:
-        """Return backends where they are to run, and placed ones."""
+        """Return the backends, those in worker processes or on boards as their stand-ins."""
         if self._workers is None and not any(found.entry.isolation for found in every):
             return every
         workers = self._needed_workers()
@@ -463,7 +466,7 @@ class BackendRegistry:
     def _switched_off(self, entry: BackendEntry) -> tuple[str, str] | None:
         """Return reason and remedy if the switches exclude a backend.
 
-        One with a place in its id may be allowed with or without the place.
+        A backend whose id has a place, as in "isolated:CpuAcc", may be allowed by either id.
         """
         refusal = self._selection.refusal(entry)
         if refusal is None or not is_placed(entry.id):
@@ -471,17 +474,17 @@ class BackendRegistry:
         return self._selection.refusal(replace(entry, id=own_id(entry.id)))
 
     def _lock_refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
-        """Return reason and remedy if the lock excludes a backend.
+        """Return reason and remedy if the lock file excludes a static backend.
 
-        It is a static one.
+        Of dynamic backends the files are checked before they are loaded.
         """
-        if self._locked is None or not entry.is_static:
+        if self._lock_file is None or not entry.is_static:
             return None
         if entry.is_registered:
             return "is registered by the program, and a lock file admits packages and files only", (
                 "install it as a package and lock it"
             )
-        refusal = self._locked.refusal_of_distribution(entry.distribution, entry.location)
+        refusal = self._lock_file.refusal_of_distribution(entry.distribution, entry.location)
         return refusal if any(refusal) else None
 
     def _usable_static_backends(self) -> tuple[Backend, ...]:
@@ -510,7 +513,7 @@ class BackendRegistry:
         with self._lock:
             if self._dynamic is None:
                 found = dynamic_backends(
-                    self._options, self._api_version, owner=self, locked=self._locked
+                    self._options, self._api_version, owner=self, locked=self._lock_file
                 )
                 self._dynamic = tuple(found)
             return self._dynamic
