@@ -169,6 +169,8 @@ class _Keeper:
 
     def destroy(self, guard: _Guard) -> None:
         """Destroy a guarded object, if that was not done."""
+        if guard.number not in self._guards:
+            return  # also when modules are taken down, behind end()
         thread = threading.get_ident()
         if thread in in_callbacks:
             self._postponed.append(guard)
