@@ -25,15 +25,19 @@ OTHERS = {
 
 def read_by_python(path: Path) -> Iterator[str]:
     """Yield the names in environment("NAME"), os.environ.get("NAME") and os.environ["NAME"]."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    if "environ" not in text and "getenv" not in text:
+        return  # most files; to parse them all takes seconds
+    for node in ast.walk(ast.parse(text)):
         subject, key = None, None
         if isinstance(node, ast.Call) and node.args:
-            subject, key = ast.unparse(node.func), node.args[0]
+            subject, key = node.func, node.args[0]
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            subject, key = ast.unparse(node.value), node.slice
-        is_read = subject in ("environment", "os.environ", "os.environ.get", "os.getenv")
-        if is_read and isinstance(key, ast.Constant):
-            yield key.value
+            subject, key = node.value, node.slice
+        if isinstance(subject, ast.expr) and isinstance(key, ast.Constant):
+            read_from = ("environment", "os.environ", "os.environ.get", "os.getenv")
+            if ast.unparse(subject) in read_from:
+                yield key.value
 
 
 def read_by_c(path: Path) -> Iterator[str]:
