@@ -23,20 +23,21 @@ Lowering: TypeAlias = Callable[["Layer"], Sequence[Launch]]
 LOWERINGS: Final[dict[str, Lowering]] = {}
 """By the name of the layer type."""
 
-_STEPS_IN_TURN: Final = (
-    "each of its steps waits for the one before, and is too little work for a GPU"
-)
-_THREE_AXES: Final = "GpuAcc has kernels for pictures, of two axes, only"
+_STEPS_IN_TURN: Final = "each time step waits for the one before, and is too little work for a GPU"
+_THREE_AXES: Final = "GpuAcc has kernels for two spatial axes only"
 
 REASONS: Final = {
     "Convolution3d": _THREE_AXES,
-    "Fill": "its shape is the value of a tensor, which is on the host",
+    "Fill": "the shape of its output is the value of an input, which is in host memory",
     "Lstm": _STEPS_IN_TURN,
     "Pooling3d": _THREE_AXES,
     "QLstm": _STEPS_IN_TURN,
     "QuantizedLstm": _STEPS_IN_TURN,
-    "Rank": "the optimizer makes a constant of it",
-    "ScatterNd": "updates of one element count in their order, which work items do not keep",
+    "Rank": "the optimizer replaces it by a constant",
+    "ScatterNd": (
+        "several updates of one element have to be applied in order, which parallel work items do "
+        "not do"
+    ),
     "UnidirectionalSequenceLstm": _STEPS_IN_TURN,
 }
 """Why layers that Arm NN's GpuAcc has are not here."""
