@@ -346,7 +346,9 @@ def test_runs_wait_for_their_turn_where_a_backend_limits_contexts() -> None:
             for each in running:
                 each.result()
         check(model)
-        with pytest.raises(BackendError, match="'Limited' has 0 as context_limit of its model"):
+        with pytest.raises(
+            BackendError, match="context_limit of the model context of backend 'Limited' is 0"
+        ):
             load(0)
 
 

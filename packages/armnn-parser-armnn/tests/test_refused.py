@@ -393,7 +393,7 @@ def test_all_unknown_layers_are_named_at_once() -> None:
             stored([any_layer("Floor", 0, [(1, 0)], [info(1)]), any_layer("Floor", 1, [(0, 0)])]),
             "its layers form a cycle: 'Floor 0', 'Floor 1'",
         ),
-        (stored([any_layer("Floor", 0, [(9, 0)])]), "reads layer 9, which is not there"),
+        (stored([any_layer("Floor", 0, [(9, 0)])]), "reads layer 9, which does not exist"),
         (
             stored([any_layer("Input", 0, [], [info(1)])], input_ids=[3]),
             "it has no Input layer of the index 3",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of elements, and chains of them: what one kernel does to each element it makes."""
+"""Elementwise functions, and chains of them that are fused into the kernel in front of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor whose elements a function takes.
+    """An operand of an elementwise function.
 
     Attributes:
-        source: A value of the network, or constants as kernels read them.
-        view: Where its elements are, in the shape of the result.
-        elements: How they are read.
+        source: A value of the network, or a constant in the form that kernels read.
+        view: How the operand is broadcast to the shape of the result.
+        elements: How its elements are stored and read.
     """
 
     source: Value | Weights
@@ -33,15 +33,15 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """The operation of a layer on elements.
+    """The elementwise function of a layer.
 
     Attributes:
-        expression: The result, made of ``x``, ``y`` and ``z``, elements of the operands, and of
-            ``a`` and ``b``.
+        expression: The result in OpenCL C, as an expression of ``x``, ``y`` and ``z``, the elements
+            of the operands, and of the parameters ``a`` and ``b``.
         operands: One to three.
-        result: What the result is, in memory too.
-        a: A parameter.
-        b: Another one.
+        result: How elements of the result are stored.
+        a: The first parameter of the layer.
+        b: Its second one.
     """
 
     expression: str
@@ -60,15 +60,15 @@ Places: TypeAlias = "Mapping[Value, Argument]"
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Text in front of a kernel, and the arguments in front of its own.
+    """A chain in OpenCL C: a text that precedes a kernel's, and arguments that precede its own.
 
-    The text defines ``OPERANDS``, the parameters of the kernel, and ``CHAIN(v, i)``, the element
-    ``i`` of the result where ``v`` is that of the kernel.
+    The text defines ``OPERANDS``, further parameters of the kernel, and ``CHAIN(v, i)``, the
+    element ``i`` of the chain's result, where ``v`` is the element that the kernel computes.
 
     Attributes:
-        text: As above.
-        arguments: Those of the parameters.
-        result: What the result is, in memory too.
+        text: The two definitions.
+        arguments: The arguments for ``OPERANDS``.
+        result: How elements of the result are stored.
     """
 
     text: str
@@ -77,12 +77,13 @@ class Chain:
 
 
 def chain_of(layers: Sequence[Layer], places: Places, start: Value | None = None) -> Chain:
-    """Return the chain of layers that are functions of elements, each after those it reads.
+    """Return the chain of some layers.
 
     Args:
-        layers: The results of all have one shape.
-        places: Arguments for the values that others make.
-        start: The value whose elements the kernel itself makes.
+        layers: Layers of elementwise functions whose results have one shape, each after the layers
+            that it reads.
+        places: The arguments for values that other layers make.
+        start: The value whose elements the kernel itself computes; None if it computes none.
     """
     known: dict[Value | Weights, str] = {} if start is None else {start: "v"}
     loaded: dict[Operand, str] = {}

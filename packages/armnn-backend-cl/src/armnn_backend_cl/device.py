@@ -166,8 +166,8 @@ class Program:
         if kept is not None and kept.startswith(_FAILED):
             reason = kept.removeprefix(_FAILED).decode(errors="replace")
             raise ExecutionError(
-                f"{reason} (as an earlier process found, and kept in {blobs}: empty that folder to "
-                "let the driver try again)"
+                f"{reason} (kept from an earlier process in {blobs}: empty that folder to let the "
+                "driver try again)"
             )
         self._built = self._restored(kept) or self._from_source(source)
 

@@ -91,9 +91,9 @@ def test_a_layer_of_one_layout_is_claimed_whichever_the_first_cases_have(
     [
         (
             DataLayout.NCHW,
-            "it wishes the layout NHWC, and refuses the layer in it: no; look at the layout last",
+            "it asks for the layout NHWC, and refuses the layer in it: no; look at the layout last",
         ),
-        (DataLayout.NHWC, "it wishes the layout NHWC, in which the layer is"),
+        (DataLayout.NHWC, "it asks for the layout NHWC, which the layer has"),
     ],
 )
 def test_a_wish_that_the_backend_does_not_take_is_caught(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The folders scanned for dynamic backends, and reasons against others."""
+"""The folders that are scanned for dynamic backends, and why other folders are not."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _log = logging.getLogger(__name__)
 def search_path(options: CreationOptions) -> tuple[SearchedFolder, ...]:
     """Return the folders in the order of scanning, each once.
 
-    ``dynamic_backends_path`` is one folder and the only one, even if it is invalid. Otherwise those
-    of the environment variable come first, then those of installed distributions.
+    With ``dynamic_backends_path`` it is this folder only, even if it is invalid. Otherwise the
+    folders of the environment variable come first, then those of installed distributions.
 
     Args:
         options: The options of the user; nothing is returned if dynamic backends are off.
@@ -35,7 +35,7 @@ def search_path(options: CreationOptions) -> tuple[SearchedFolder, ...]:
     if options.dynamic_backends_path is not None:
         return (_judged(SearchedFolder(options.dynamic_backends_path, "dynamic_backends_path")),)
     distinct: dict[str, SearchedFolder] = {}
-    for folder in _asked_for():
+    for folder in _configured_folders():
         distinct.setdefault(folder.path, folder)
     return tuple(_judged(folder) for folder in distinct.values())
 
@@ -52,7 +52,7 @@ def warn_of(folders: tuple[SearchedFolder, ...]) -> None:
             )
 
 
-def _asked_for() -> Iterator[SearchedFolder]:
+def _configured_folders() -> Iterator[SearchedFolder]:
     variable = environment(PATH_VARIABLE)
     if variable is not None:
         for path in variable.split(":"):
@@ -65,10 +65,7 @@ def _judged(folder: SearchedFolder) -> SearchedFolder:
 
 
 def _problem(path: str) -> str:
-    """Return why a folder cannot be scanned; empty if scannable.
-
-    It is the rest of a sentence.
-    """
+    """Return why a folder cannot be scanned, as the rest of a sentence; "" if it can be."""
     if platform.system() != "Linux":
         return f"cannot be used: dynamic backends need Linux, this is {platform.system()}"
     if not path:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Remembers probe outcomes, once per state of a file.
+"""The cache of probe outcomes, which says how files behaved when they were tried in a process.
 
-An outcome counts for the same path and the same bytes of the file and of the libraries that are
-mapped with it, and for the same versions of the Backend API, this loader and Python. Bytes are the
-same if device, inode, size and times are, else if the sha256 of each of them is. An outcome that
-may turn out differently without any of these changing is not kept, or for a day only.
+An outcome is valid for one path, for the bytes of the file and of the libraries that are mapped
+with it, and for one version each of the Backend API, this loader and Python. Files count as
+unchanged if their device, inode, size and times are, or else if the sha256 of each is. An outcome
+that may differ although none of these has changed is not kept; one of a timeout is kept for a day.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from armnn_dynamic_loader.files import FileRecord
 from armnn_dynamic_loader.probe import Outcome
 
 TIMEOUT_LIFE_SECONDS: Final = 24 * 60 * 60.0
-"""How long a file that took too long is not tried again."""
+"""For how long a file whose probe took too long is not tried again."""
 
 _FORMAT: Final = 3
 _LARGEST: Final = 2000
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def cache_file() -> Path | None:
-    """Return the path of the cache, None to trust none.
+    """Return the path of the cache, None if this process may trust no cache.
 
     ``$XDG_CACHE_HOME/armnn/probes.json``, by default in ``~/.cache``.
     """
@@ -63,7 +63,8 @@ class ProbeCache:
 
         Args:
             path: The file; None to keep nothing.
-            is_twice: Whether files are tried out beside this process' libraries, too.
+            is_twice: Whether each file is tried twice, the second time beside the libraries of this
+                process.
         """
         self._path = path
         self._kind = "twice" if is_twice else "once"

@@ -187,7 +187,7 @@ def _ordered(
         for index in read:
             source = by_index.get(index)
             if source is None:
-                raise file.error(f"layer {layer.title!r} reads layer {index}, which is not there")
+                raise file.error(f"layer {layer.title!r} reads layer {index}, which does not exist")
             if source.kind != "Input":
                 readers.setdefault(index, []).append(layer)
         waiting[layer.index] = sum(by_index[index].kind != "Input" for index in read)

@@ -81,7 +81,7 @@ def test_json_has_the_finding_and_a_limit_is_kept(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-o", "a.onnx"), "reduce needs the backends that fail: name them, as in --backends"),
+        (("-o", "a.onnx"), "armnn reduce needs the backend that fails: name it, as in --backends"),
         (("-o", "a.onnx", "--backends", "CpuRef", "--time-limit", "0"), "the time_limit is 0.0"),
         (("-o", "a.onnx", "--backends", "CpuRef", "--check", "prog"), "the check is 'prog'"),
     ],

@@ -141,7 +141,9 @@ def test_a_failed_measurement_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def failed(*_: object, **__: object) -> Verdict:
-        raise PlacementError("no choice of backends runs the model and is right:\n- A: crashed")
+        raise PlacementError(
+            "no choice of backends ran the model with right results:\n- A: crashed"
+        )
 
     monkeypatch.setattr(command, "tune", failed)
     file = tmp_path / "verdicts.json"

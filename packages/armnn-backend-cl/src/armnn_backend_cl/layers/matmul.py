@@ -84,7 +84,7 @@ def matrices_of(layer: Layer) -> tuple[View, View, Sequence[int], Sequence[int],
             raise Refused(f"{name} is True, expected False")
     for name in ("data_layout_x", "data_layout_y"):
         if getattr(d, name) not in (DataLayout.NCHW, DataLayout.NCDHW):
-            raise Refused(f"{name} is {getattr(d, name).arm_name}, expected matrices in the end")
+            raise Refused(f"{name} is {getattr(d, name).arm_name}, expected NCHW or NCDHW")
     x, y = (View.of(shape_of(info)) for info in layer.input_infos)
     batches = shape_of(layer.output_infos[0])[:-2]
     if d.transpose_x:

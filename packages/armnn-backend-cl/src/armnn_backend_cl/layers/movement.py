@@ -225,7 +225,7 @@ def space_to_batch_nd(layer: Layer) -> Sequence[Launch]:
     """Move the place in each block of pixels into the batch, as its slow part."""
     d = cast("SpaceToBatchNdDescriptor", layer.descriptor)
     if any(map(any, d.pad_list)) or len(d.block_shape) != 2:
-        raise Refused("it pads, or folds other than two axes, expected two and no padding")
+        raise Refused("it has padding, or not two block axes, expected two and no padding")
     blocks = _in_blocks(_pixels(_input(layer), d.data_layout), d.block_shape)
     source = blocks.transposed((2, 4, 0, 1, 3, 5))
     target = _pixels(_output(layer), d.data_layout)
@@ -237,7 +237,7 @@ def batch_to_space_nd(layer: Layer) -> Sequence[Launch]:
     """Move the slow part of the batch into blocks of pixels."""
     d = cast("BatchToSpaceNdDescriptor", layer.descriptor)
     if any(map(any, d.crops)) or len(d.block_shape) != 2:
-        raise Refused("it crops, or unfolds other than two axes, expected two and no crops")
+        raise Refused("it has crops, or not two block axes, expected two and no crops")
     source = _pixels(_input(layer), d.data_layout)
     source = source.split(0, *d.block_shape, source.shape[0] // math.prod(d.block_shape))
     target = _in_blocks(_pixels(_output(layer), d.data_layout), d.block_shape)

@@ -132,7 +132,7 @@ def _check_allocator(subject: Subject, source: MemorySource) -> None:
     answer = subject.backend.accepts_allocator(allocator)
     if not answer:
         raise NonconformityError(
-            f"accepts_allocator() refuses one of {source.arm_name} memory: {answer.reason}"
+            f"accepts_allocator() refuses an allocator of {source.arm_name} memory: {answer.reason}"
         )
     case = next(_claimed(subject, _fed_layers()), None)
     if case is None:

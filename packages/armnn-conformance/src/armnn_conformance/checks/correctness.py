@@ -143,12 +143,12 @@ def check_wish(subject: Subject, layer: Layer, layout: DataLayout) -> None:
         NonconformityError: It refuses the layer so, or the layer is in that layout already.
     """
     if getattr(layer.descriptor, "data_layout", None) is layout:
-        raise NonconformityError(f"it wishes the layout {layout.name}, in which the layer is")
+        raise NonconformityError(f"it asks for the layout {layout.name}, which the layer has")
     wished = in_layout(layer, layout)
     answer = Support(True) if wished is None else subject.supports(wished)
     if not answer:
         raise NonconformityError(
-            f"it wishes the layout {layout.name}, and refuses the layer in it: {answer.reason}; "
+            f"it asks for the layout {layout.name}, and refuses the layer in it: {answer.reason}; "
             "look at the layout last"
         )
 

@@ -142,7 +142,7 @@ class Layer:
         """Why no model file can hold it, whatever the format; "" of nearly all layers."""
         held = self.compiled
         if isinstance(held, OperatorCall):
-            return f"it is {held!r}, a function that no file can hold"
+            return f"it is {held!r}, a Python function, which cannot be stored"
         if not isinstance(held, DeferredOperator):
             return ""
         if held.registration is not None:

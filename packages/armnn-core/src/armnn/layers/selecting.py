@@ -18,8 +18,7 @@ def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Shapes:
     of = shape[axis]
     if isinstance(size, int) and isinstance(of, int) and size > of:
         raise ShapeError(
-            f"the {size} extreme elements are asked for along an axis of {of}: expected at most "
-            "as many as there are"
+            f"k is {size} along an axis of {of} elements: expected at most as many as the axis has"
         )
     return [(*shape[:axis], size, *shape[axis + 1 :])] * 2
 

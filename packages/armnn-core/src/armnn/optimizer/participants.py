@@ -238,8 +238,8 @@ class Participants:
                 continue
             if type(limit) is not int or limit < 1:
                 raise BackendError(
-                    f"backend {candidate.id!r} has {limit!r} as context_limit of its model "
-                    "context: expected None or a number from 1 up"
+                    f"the context_limit of the model context of backend {candidate.id!r} is "
+                    f"{limit!r}: expected None or a whole number, at least 1"
                 )
             limits.append(limit)
         return min(limits, default=None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Encoding of a plan and its graph as JSON and arrays.
 
-Compiled programs have entries of their own.
+Compiled programs are not in them, but in entries of their own in the store, by their keys.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ _NOTHING: Final[Mapping[str, Program]] = MappingProxyType({})
 def encoded(
     plan: Plan, participants: Participants, programs: ProgramCache
 ) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Return a plan with its graph as JSON and numbered arrays.
+    """Return a plan and its graph as a dictionary for JSON, and the arrays that it numbers.
 
     Args:
         plan: The plan.
         participants: Its backends.
-        programs: Keeps what they compiled.
+        programs: The store that keeps the programs of the backends.
 
     Raises:
-        UnstorableError: It waits for data, or holds something else than programs that are stored.
+        UnstorableError: It has segments that wait for data, or a compiled part that cannot be
+            stored.
     """
     if plan.rest is not None:
-        raise UnstorableError("a part of it is prepared when data is known")
+        raise UnstorableError("it has segments that are prepared when computed data is known")
     network, arrays = plan.network, list[Any]()
     order = [
         layer
@@ -56,7 +57,7 @@ def encoded(
     }
     for layer in network.topological_order():
         if layer.type in CARRIERS and layer.inputs[0] is not None:
-            numbers[layer.output] = numbers[layer.inputs[0]]  # copies are made where it is read
+            numbers[layer.output] = numbers[layer.inputs[0]]  # loading inserts the copies again
     layers = [_encoded_layer(layer, numbers, arrays, participants, programs) for layer in order]
     rows = [row.as_dict() for row in plan.report]
     parts = [part.as_dict() for part in plan.report.parts]
@@ -83,8 +84,8 @@ def _encoded_layer(
         stored["observed"] = [layer.compiled.layer, layer.compiled.slot]
     elif layer.call is not None:
         raise UnstorableError(
-            f"{layer.name!r} is {layer.call!r}, a function that no file can hold: load the model "
-            "with load_model() in the program that registers it"
+            f"layer {layer.name!r} calls {layer.call!r}, a Python function, which cannot be "
+            "stored: load the model with load_model() in the program that registers it"
         )
     elif layer.compiled is not None:
         if isinstance(layer.compiled, Program):
@@ -106,14 +107,14 @@ def decoded(
     options: OptimizerOptions,
     programs: Mapping[str, Program] = _NOTHING,
 ) -> Plan:
-    """Return the plan of :func:`encoded`; constants share the blocks.
+    """Return the plan that :func:`encoded` stored; its constants are views of the blocks.
 
     Args:
-        stored: The network.
-        blocks: Its arrays.
+        stored: The dictionary.
+        blocks: The memory of the arrays.
         participants: The backends that take part.
         options: The caller's decisions.
-        programs: The programs that their backends have found already, by the names of layers.
+        programs: The programs that have been found in the store already, by the names of layers.
 
     Raises:
         StaleEntryError: It is not what was stored, or a program does not fit any more.
@@ -123,7 +124,7 @@ def decoded(
     except StaleEntryError:
         raise
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise StaleEntryError(f"it makes no network: {error!r}") from error
+        raise StaleEntryError(f"the stored plan cannot be decoded: {error!r}") from error
 
 
 def _decoded(

@@ -974,7 +974,7 @@ def _with_bias(operation: Operation, parts: Sequence[Value], bias: Value) -> lis
     for part in parts:
         shape = operation.shape_of(part)
         if len(shape) != 3 or not isinstance(shape[2], int):
-            raise RefusedError("its keys have heads already, but a bias")
+            raise RefusedError("it has a bias, but keys that are split into heads already")
         sizes.append(shape[2])
     row = reshape(operation, bias, (1, 1, -1), "bias")
     biases = _split(operation, row, sizes)

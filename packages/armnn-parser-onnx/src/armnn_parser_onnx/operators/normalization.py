@@ -232,7 +232,9 @@ def local_response_normalization(operation: Operation) -> Value:
     if size < 1:
         raise operation.error(f"the attribute 'size' is {size}: expected at least 1")
     if size % 2 == 0:
-        raise RefusedError(f"its window of {size} channels is even, so no channel is in its middle")
+        raise RefusedError(
+            f"its window has {size} channels, expected an odd number, as it has a center"
+        )
     value = operation.input()
     rank = len(operation.shape())
     if rank < 3:

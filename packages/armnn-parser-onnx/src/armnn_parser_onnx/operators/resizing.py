@@ -524,7 +524,10 @@ def _weights(
         RefusedError: There are too many.
     """
     if axis.size * axis.target > _MOST_WEIGHTS:
-        raise RefusedError(f"it takes {axis.size} x {axis.target} weights along an axis")
+        raise RefusedError(
+            f"it needs {axis.size} x {axis.target} weights along an axis: expected at most "
+            f"{_MOST_WEIGHTS}"
+        )
     shrink = min(axis.scale, 1.0) if sampling.antialias else 1.0
     reach = math.ceil((1 if sampling.mode == "linear" else 2) / shrink)
     if axis.target * reach > _MOST_TAPS:

@@ -151,7 +151,7 @@ def sparse_to_dense(operation: Operation) -> Value:
     if not operation.shape_of(updates):
         count = operation.shape_of(positions)[0]
         if not isinstance(count, int):
-            raise NotKnownYetError("how many elements it sets is computed")
+            raise NotKnownYetError("the number of elements that it sets depends on computed data")
         updates = operation.network.add_broadcast_to(
             updates, operation.integers_constant([count], "count"), name=operation.layer_name("set")
         )

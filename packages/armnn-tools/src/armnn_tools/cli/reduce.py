@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if not arguments.backends:
         raise InvalidArgumentError(
-            f"reduce needs the backends that fail: name them, as in --backends {CPU_ACC}"
+            f"armnn reduce needs the backend that fails: name it, as in --backends {CPU_ACC}"
         )
     check_writable("--output", Path(arguments.output))
     with progress(f"Reading {arguments.model}"):

@@ -197,7 +197,7 @@ class _Search:
             waiting = self._measured_again(rest, deadline)
         listed = "\n".join(f"- {each}" for each in (*wrong, *waiting))
         raise PlacementError(
-            f"no choice of backends runs the model and is right:\n{listed}\n"
+            f"no choice of backends ran the model with right results:\n{listed}\n"
             "Give more time (budget=), other backends or inputs of known shapes."
         )
 

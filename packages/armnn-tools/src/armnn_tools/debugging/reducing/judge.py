@@ -66,8 +66,9 @@ class Worker:
             return [Failure.of_ending(error.ending or Ending("killed"))]
         if "unusable" in reply:
             raise BackendError(
-                f"{reply['unusable']} Each step is tried in a process of its own, which knows "
-                "installed packages and files, but no backend that this process has registered"
+                f"{reply['unusable']} Each step is tried in a process of its own, where the "
+                "backend has to be an installed package or a file: register_backend() of this "
+                "process has no effect there"
             )
         if "error" in reply:
             return [Failure.of_error(*reply["error"])]
