@@ -463,7 +463,9 @@ def test_what_cannot_travel_is_refused_by_name(tmp_path: Path) -> None:
         armnn.save(still_open, tmp_path / "x.armnn")
     with pytest.raises(NotExportableError, match=waiting):
         to_onnx(still_open)
-    with pytest.raises(InvalidArgumentError, match=name + " stored: load the model with load_model"):
+    with pytest.raises(
+        InvalidArgumentError, match=name + " stored: load the model with load_model"
+    ):
         armnn.Runtime().compile_network(
             armnn.parse(path), tmp_path / "x.armnn-prepared", ["CpuRef"]
         )

@@ -141,11 +141,15 @@ class _ExportWriter(Writer):
         self.add("Unsqueeze", ["counts", self.number("middle", [1, 2])], "counts.keys")
         self.add("Add", ["hidden.items", "counts.keys"], "sum")
         self.add("Equal", ["sum", self.hold("nothing", np.zeros(1, np.float32))], "padding")
-        self.add("Where", ["padding", self.hold("lowest", np.float32(LEAST)), "hidden.items"], "m")
+        self.add(
+            "Where",
+            ["padding", self.hold("lowest", np.asarray(np.float32(LEAST))), "hidden.items"],
+            "m",
+        )
         if not self.export.bias:
             return "m"
         self.add("Cast", ["keys"], "keys.real", to=TensorProto.FLOAT)
-        slope = self.hold("slope", np.float32(0.1))
+        slope = self.hold("slope", np.asarray(np.float32(0.1)))
         return self.add("Add", ["m", self.add("Mul", ["keys.real", slope], "b")], "biased")
 
     def table(self) -> None:
@@ -159,8 +163,8 @@ class _ExportWriter(Writer):
         self.add("Slice", parts, "table.part")
         self.add("Cast", ["attention_mask"], "counts", to=TensorProto.FLOAT)
         self.add("Unsqueeze", ["counts", self.number("middle", [1, 2])], "counts.keys")
-        self.add("Sub", [self.hold("unit", np.float32(1)), "counts.keys"], "padding")
-        self.add("Mul", ["padding", self.hold("lowest", np.float32(LEAST))], "m")
+        self.add("Sub", [self.hold("unit", np.asarray(np.float32(1))), "counts.keys"], "padding")
+        self.add("Mul", ["padding", self.hold("lowest", np.asarray(np.float32(LEAST)))], "m")
 
     def rotations(self) -> bool:
         """Compute cosines and sines [items, 1, new, SIZE]; return whether there are any."""
@@ -232,23 +236,23 @@ class _ExportWriter(Writer):
         columns = f"{name}.columns"
         if self.export.mask == "boolean":
             # The factor is divided among queries and keys; the mask may be longer than the keys.
-            root = self.hold(f"{name}.root", np.float32(SIZE**-0.25))
+            root = self.hold(f"{name}.root", np.asarray(np.float32(SIZE**-0.25)))
             query = self.add("Mul", [query, root], f"{name}.scaled_q")
             columns = self.add("Mul", [columns, root], f"{name}.scaled_k")
             cut = [mask, "zero.axis_", f"{name}.k.dim2", "three.axis_", "one.axis_"]
             mask = self.add("Slice", cut, f"{name}.mask")
-            no = self.hold(f"{name}.no", np.float32(-np.inf))
-            yes = self.hold(f"{name}.yes", np.float32(0))
+            no = self.hold(f"{name}.no", np.asarray(np.float32(-np.inf)))
+            yes = self.hold(f"{name}.yes", np.asarray(np.float32(0)))
             mask = self.add("Where", [mask, yes, no], f"{name}.added")
         scores = self.add("MatMul", [query, columns], f"{name}.scores")
         if self.export.mask == "table":
             parts = ["table.part", scores, "lowest"]
             scores = self.add("Where", parts, f"{name}.causal")
         if self.export.mask != "boolean":
-            factor = self.hold(f"{name}.factor", np.float32(SIZE**0.5))
+            factor = self.hold(f"{name}.factor", np.asarray(np.float32(SIZE**0.5)))
             scores = self.add("Div", [scores, factor], f"{name}.scaled")
         if self.export.softcap:
-            bound = self.hold(f"{name}.bound", np.float32(self.export.softcap))
+            bound = self.hold(f"{name}.bound", np.asarray(np.float32(self.export.softcap)))
             self.add("Div", [scores, bound], f"{name}.small")
             self.add("Tanh", [f"{name}.small"], f"{name}.tanh")
             scores = self.add("Mul", [f"{name}.tanh", bound], f"{name}.capped")
@@ -296,7 +300,7 @@ def exported(export: Export, words: int = WORDS) -> bytes:
     for i in range(2):
         past = [f"past_key_values.{i}.{part}" for part in ("key", "value")]
         present = [f"present.{i}.{part}" for part in ("key", "value")]
-        shape = ["batch", GROUPS, "old", SIZE]
+        shape: list[str | int | None] = ["batch", GROUPS, "old", SIZE]
         inputs += [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in past]
         outputs += present
         x = w.add("LayerNormalization", [residual, w.norm(f"n{i}.w")], f"x{i}", axis=-1)
@@ -306,7 +310,7 @@ def exported(export: Export, words: int = WORDS) -> bytes:
             query, key = w.turned(query, f"q{i}"), w.turned(key, f"k{i}")
         w.add("Concat", [past[0], key], present[0], axis=-2)
         w.add("Concat", [past[1], value], present[1], axis=-2)
-        made = w.attended(query, *present, mask, f"a{i}")
+        made = w.attended(query, present[0], present[1], mask, f"a{i}")
         w.add("Transpose", [made], f"a{i}.turned", perm=[0, 2, 1, 3])
         flat = w.number(f"a{i}.flat", [0, 0, -1])
         w.add("Reshape", [f"a{i}.turned", flat], f"a{i}.joined")
