@@ -56,9 +56,9 @@ class Binding:
         inputs: The memory that each input is read from.
         outputs: The memory that each output is written to.
         free: The inputs and outputs that may have other arrays instead.
-        chosen: The arrays that these have, if they are other ones, once the context is made.
-        managers: The memory managers, by backend id, that the context shares with others which
-            stand on the same states and of which one runs at a time; None for some of its own.
+        chosen: The other arrays that some of these have, once the context is made.
+        managers: The memory managers, by backend id, that the context shares with other contexts on
+            the same states, of which one runs at a time; None if it has managers of its own.
     """
 
     inputs: Mapping[str, TensorHandle]
@@ -71,7 +71,7 @@ class Binding:
 _Kept: TypeAlias = (
     "tuple[TensorHandle, TensorHandle, Callable[[ForeignHandle], TensorHandle | None]]"
 )
-"""The tensor of a state, the handle on it in its owner's queue, and what makes others on parts."""
+"""The tensor of a state, the handle on it in its owner's queue, and what makes those on parts."""
 
 
 class KeptHandle(TensorHandle):
@@ -178,7 +178,7 @@ class KeptHandle(TensorHandle):
         return found
 
     def written(self) -> Event | None:
-        """Return the event of what its owner has to do with it."""
+        """Return the event of the work on it that its owner has enqueued."""
         return self._ordered.written()
 
     def as_buffer(self) -> Buffer:
@@ -189,7 +189,7 @@ class KeptHandle(TensorHandle):
 
 
 _ON_ARRAYS = (PlacedHandle, ArrayHandle)
-"""The most frequent one first: Python finds that one without the method of abstract classes."""
+"""The most frequent one first: Python finds that one without the check of abstract classes."""
 
 
 def _array_of(handle: TensorHandle) -> NDArray[Any] | None:
@@ -205,11 +205,12 @@ class Context:
     Attributes:
         is_repeatable: Whether :attr:`repeat`, :attr:`repeat_into` and :meth:`repeat_with` can run
             it.
-        repeat: Runs it on unchecked inputs; see :func:`armnn.runtime.steps.repeating`. There once
-            :meth:`begin_repeats` was called, as is the next one.
+        repeat: Runs it on unchecked inputs; see :func:`armnn.runtime.steps.repeating`. It
+            exists once :meth:`begin_repeats` was called, as does ``repeat_into``.
         repeat_into: A repeated run into given arrays; see
             :func:`armnn.runtime.steps.repeating_into`.
-        submit: Submits the only step to its backend, by a deadline, if both is so.
+        submit: Submits the step to its backend, by a deadline; None if there are several steps, or
+            the backend cannot take it so.
     """
 
     repeat: Repeat

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The plans of one network by its input shapes, and the runs on them.
 
-Of a model that takes microseconds it would be most of a run to go through the gate, look for the
-plan and take a context each time. So a context waits for the next run with the same shapes.
+For a model that takes microseconds, going through the gate, looking for the plan and taking a
+context would be most of a run. So a context waits for the next run with the same shapes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
 
 
 TRIMMED_BYTES = 1 << 20
-"""Working memory of a plan beyond that of all others, whose memory is then worth returning."""
+"""How many bytes of working memory more than all earlier ones a derived plan has if it is worth
+returning free memory to the system."""
 
 MOST_SEGMENTS = 200
-"""How many parts of a network may wait for data of the part before; each runs inside that one."""
+"""How many segments of a network may wait for data of the one before; each runs inside its run."""
 
 Prepared: TypeAlias = tuple[Mapping[str, tuple[int, ...]], Mapping[str, NDArray[Any]], bool]
 """The shapes of inputs, the values of those that decide about shapes, and whether more layers wait
@@ -178,7 +179,8 @@ class PlanCache:
             inputs: By name; not checked.
             targets: Arrays of the caller's for some outputs.
             control: The caller's deadline and token.
-            is_checked: Whether the targets are; if not, None is also for those that need it.
+            is_checked: Whether the targets are checked; if not, None is also returned for targets
+                that need a check.
         """
         try:
             waiting = self._take()  # the last one used: its memory is in the cache
@@ -260,7 +262,7 @@ class PlanCache:
 
     def end(self) -> None:
         """Let no context wait from now on."""
-        self._has_ended = True  # first: who sees it too late finds that the other looks again
+        self._has_ended = True  # first: a context that waits again after the release sees it
         self.release()
 
     def lone_plan(self, inputs: Sequence[NDArray[Any]]) -> LoadedPlan | None:
@@ -280,8 +282,8 @@ class PlanCache:
         """Drop every plan.
 
         Args:
-            owns_graphs: Whether no other object has their networks, whose layers are taken out
-                then: they refer to each other, and hold weights until they are collected.
+            owns_graphs: Whether no other object has the networks of the plans. Their layers are
+                then taken out, as they refer to each other and hold weights until collected.
 
         Raises:
             ClosingError: Memory could not be given back; the plans are dropped nevertheless.
@@ -319,8 +321,8 @@ class PlanCache:
             outputs = context.run(inputs, watched, targets)
         except (CancelledError, DeadlineExceededError):
             if context.has_queues:
-                # Enqueued work still uses its tensors, and the next run here comes after
-                # that; to free them now might take as long.
+                # Enqueued work still uses its tensors, and the next run in this context comes
+                # after that work; to free them now might take as long as the work.
                 loaded.release(context)
             else:
                 loaded.drop(context)
@@ -360,7 +362,7 @@ class PlanCache:
             self.gate.leave()
 
     def _leave(self, entry: _Entry) -> None:
-        """Count a plan as in use once less."""
+        """Count one user of a plan less."""
         if entry is not self._only:
             with self._lock:
                 entry.users -= 1

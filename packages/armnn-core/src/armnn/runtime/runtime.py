@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The runtime: owns backends' contexts and loaded networks.
 
-The functions of the package, ``optimize`` and ``load_model``, use one that all share.
+The functions of the package, ``optimize`` and ``load_model``, use one runtime that all share.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Runtime(Closable):
         *,
         states: States = None,
     ) -> LoadedNetwork:
-        """Make the workloads of a prepared network, plan its memory.
+        """Make the workloads of a prepared network, and plan its memory.
 
         Args:
             network: The network.
@@ -213,7 +213,7 @@ class Runtime(Closable):
 
         Raises:
             Exception: A backend raised that; a note names backend, method and layer.
-            InvalidArgumentError: It was not optimized for its properties.
+            InvalidArgumentError: The network was not optimized for the properties.
         """
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
         check_properties(network.name, properties, network.options)
@@ -324,7 +324,7 @@ class Runtime(Closable):
         memory again. A run for which there is no memory does it by itself before it fails.
 
         Raises:
-            ClosingError: Memory could not be given back, or a backend failed; all others did it.
+            ClosingError: Memory could not be given back, or a backend failed; all others gave theirs.
         """
         closing = Closing("the memory kept for later", "is given back")
         for resources in self._networks.copy().values():
@@ -592,7 +592,7 @@ def optimize(
     Args:
         network: Is not changed.
         backends: Ids in the order of preference, such as ``["CpuAcc", "CpuRef"]``. Without them
-            every usable backend of an installed package takes part whose score is not 0, the
+            every usable backend of an installed package takes part whose score is above 0, the
             highest score first, CpuRef last.
         options: How the network is prepared; ``help(armnn.OptimizerOptions)`` describes each.
         backend_options: Options by backend id, such as ``{"CpuAcc": {"NumberOfThreads": 2}}``; the
@@ -649,7 +649,7 @@ def load_model(
             them, or a message such as an ``onnx.ModelProto``; or a network. A model that was loaded
             from a path or from content can be pickled; the pickle of content has a copy of it.
         backends: Ids in the order of preference, such as ``["CpuAcc", "CpuRef"]``. Without them
-            every usable backend of an installed package takes part whose score is not 0, the
+            every usable backend of an installed package takes part whose score is above 0, the
             highest score first, CpuRef last. ``"auto"`` is the order that ``armnn tune`` measured.
         options: How the network is prepared; ``help(armnn.OptimizerOptions)`` describes each.
         backend_options: Options by backend id, such as ``{"CpuAcc": {"NumberOfThreads": 2}}``; the
@@ -659,10 +659,9 @@ def load_model(
         quantize: Let ``run`` take and return real values where inputs and outputs are quantized.
         profiler: Gets one event per phase.
         cache_dir: A folder that keeps what was prepared and compiled, for the next process; only
-            its owner may be able to write to it. Of content it keeps what backends compiled.
+            its owner may be able to write to it. Of content it keeps only what backends compiled.
         format: The format of the model, such as "onnx"; see :func:`armnn.parse`.
-        folder: Where the files are in which content keeps its weights; those of a path are beside
-            it.
+        folder: The folder of the weight files of content; those of a path are beside it.
         parser_options: Options of the parser; see :func:`armnn.parse`.
         properties: The properties to load the network with; see :meth:`Runtime.load_network`.
         states: The outputs that are the next values of inputs, which the network keeps from run to

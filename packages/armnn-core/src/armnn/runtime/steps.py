@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The bound steps of a context, run once or again.
 
-Failures name their layers. Of models that take microseconds, what repeats a run and what that calls
-are most of it: nothing is looked up or made there that could be kept, and it is kept in variables
-of functions, which are read in less time than attributes.
+Failures name their layers. For models that take microseconds, the functions that repeat a run are
+most of it: they look up and make nothing that could be kept, and keep it in variables of functions,
+which are read in less time than attributes.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _memory_of(tensors: Sequence[PlannedTensor]) -> str:
 def filling(arrays: Named) -> Callable[[Inputs], bool]:
     """Return a function that copies inputs into arrays.
 
-    It returns False if these are other inputs, or their types or shapes are others.
+    It returns False if the names, types or shapes of the inputs differ.
     """
     count = len(arrays)
     expected = [(name, array.dtype, array.shape, array) for name, array in arrays]
@@ -221,9 +221,9 @@ def repeating_into(
 ) -> RepeatInto:
     """Return a function that runs steps into given arrays.
 
-    It takes arrays that are not checked, and returns None before anything ran if one is no array
-    for an output of that first name, cannot be written to or may share memory with another, or if
-    the inputs are others. Outputs without a given array get a new one.
+    It takes arrays that are not checked. It returns None before anything runs if one does not fit
+    an output of that first name, cannot be written to or may share memory with another, or if the
+    inputs differ. Outputs without a given array get a new one.
 
     Args:
         fill: The function of :func:`filling`.

@@ -53,12 +53,12 @@ from armnn.types import MemorySource
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """One way to run a call: on one side of its states.
+    """How a call is run on one of the sides of its states.
 
     Attributes:
         run: Runs the network once.
         context: The context that it runs in, if it has one of its own.
-        submit: Submits the run to its backend, by a deadline, if that runs all of it.
+        submit: Submits the run to a backend, by a deadline, if that backend runs all of it.
         limited: Runs it while its caller limits or watches it.
     """
 
@@ -131,7 +131,7 @@ class BoundCall(Closable):
         self._kept = network
 
     def renew(self, renewed: Callable[[BoundCall], BoundCall | None]) -> None:
-        """Go on in larger states where the call's have no room or were replaced.
+        """Go on in larger states where those of the call have no room or were replaced.
 
         Args:
             renewed: Returns a call on the same arrays and on states with room, if there can be one;
@@ -147,7 +147,7 @@ class BoundCall(Closable):
     def __call__(self) -> dict[str, NDArray[Any]]:
         """Run the network once.
 
-        After a failure the states are those of before, and the outputs are undefined.
+        After a failure the states are those from before it, and the outputs are undefined.
 
         Returns:
             The bound outputs, the same dictionary each time.
@@ -208,8 +208,8 @@ class BoundCall(Closable):
     def states(self) -> dict[str, NDArray[Any] | Buffer]:
         """The arrays that the next call reads as states; buffers of those on a device.
 
-        They are by input. Others follow after each call; what is written into these counts for
-        the next one.
+        They are by input. After each call they may be other arrays; what is written into them
+        counts for the next call.
         """
         return self.memory.shown()
 
@@ -239,7 +239,7 @@ class BoundCall(Closable):
 
     def _refuse_runs(self) -> None:
         self._is_closed = True
-        # Neither turns nor a method of its own: what is closed keeps nothing.
+        # A closed call keeps nothing: neither turns nor a method of its own.
         refuse = partial(_refuse, self._title)
         self._runs = [refuse for _ in self._turns]
         self._turns = tuple([Turn(refuse, None) for _ in self._turns])
@@ -297,7 +297,7 @@ class BoundCall(Closable):
         return self.memory
 
     def _take_over(self, fresh: BoundCall) -> None:
-        """Have the states and contexts of another call on the same arrays."""
+        """Take over the states and contexts of another call on the same arrays."""
         for context in self._contexts:
             context.close()
         fresh._finalizer.detach()
@@ -327,7 +327,7 @@ def _run_first(
     runs: list[Callable[[], None]],
     counted: Callable[[], AbstractContextManager[None]],
 ) -> None:
-    """Run a turn, the first one, which is not counted again."""
+    """Run the first turn, counted; further ones are not."""
     this = call()
     if this is not None:  # as it is while it runs
         this._runs = runs
@@ -351,7 +351,7 @@ def _close(title: str, contexts: Sequence[Context]) -> None:
 
 
 class Replay:
-    """Runs a network that data decides about, and copies.
+    """Runs a call as a run of the network, which copies its inputs and outputs.
 
     Args:
         run: Runs the network on inputs, into outputs of the caller's.
@@ -394,7 +394,7 @@ class Survivor:
     Args:
         run: Runs the network once, on the call's arrays.
         limited: The run while its caller limits or watches it.
-        instead: Computes the same from the same arrays, wherever it can be; it copies the states.
+        instead: Computes the same from the same arrays, wherever that is possible; copies states.
         after: Called after each run that is not ``instead``, if there is anything to call.
         memory: The states.
     """
@@ -504,7 +504,7 @@ class Binder:
         arrays |= counters
         every |= counters
         self.expected.check_names(every)
-        if rows > memory.capacity:  # no layer's error: TensorScatter knows of no states
+        if rows > memory.capacity:  # here, not in a layer: TensorScatter knows of no states
             memory.check_room(rows)
         plan, why = None, ""
         if self.real is not None:
@@ -542,7 +542,7 @@ class Binder:
         shapes: Mapping[str, tuple[int, ...]],
         free: Iterable[str],
     ) -> BoundCall:
-        """Return a call whose plan stands on the arrays.
+        """Return a call whose plan is bound to the arrays.
 
         Where no states alternate, arrays that are made here are in the memory of the backend.
         """
