@@ -3,10 +3,10 @@
 
 Such a pair is a state that fills up where the rows follow each other: each run writes its own
 behind those of earlier runs (TensorScatter), and layers read as many as there are
-(CachedAttention). A run is told by an input where its rows go: by the place of the first one, or by
-something that this is computed from, such as a mask with 1 for each row that counts. How it is
-computed does not matter here: the ways that there are (:data:`~armnn.optimizer.plan.Count`) are
-tried on the layers between the input and the place, and the one that leads there is right.
+(CachedAttention). An input tells a run where its rows go: by the place of the first one, or by
+something from which that place is computed, such as a mask with 1 for each row that counts. How it
+is computed does not matter here: the ways to tell it (:data:`~armnn.optimizer.plan.Count`) are
+tried on the layers between the input and the place, and the one that leads to the place is right.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PASSED_ON: Final = ("BroadcastTo", "Cast", "Reshape")
 """The layers through which a number goes as it is."""
 
 _PLACES: Final = "position_ids"
-"""The usual name of an input with the place of each new row, which turns keys and queries."""
+"""The usual name of an input with the place of each new row, by which keys and queries turn."""
 
 _SMALL: Final = 1 << 16
 """The most elements of a tensor that is computed to find caches."""
@@ -44,7 +44,7 @@ def caches_of(network: Network, evaluate: Evaluate) -> dict[str, Cache]:
     """Return the caches of a network, by input.
 
     The memory of each may be that of its output: no other layer reads the input. Where operators
-    wait for shapes, it is looked at with sizes that are assumed for open dimensions.
+    wait for shapes, the network is looked at with assumed sizes of open dimensions.
 
     Args:
         network: It is not changed.
@@ -69,7 +69,7 @@ def _waits(network: Network) -> bool:
 
 
 def _candidates(network: Network) -> dict[str, Layer]:
-    """Return the inputs that one layer reads, which may write an output into each of them."""
+    """Return, by input, the only layer that reads it, where that may write an output into it."""
     made = {value.producer for layer in network.outputs for value in layer.inputs if value}
     found: dict[str, Layer] = {}
     for layer in network.inputs:
@@ -86,7 +86,7 @@ def _assumed_sizes(network: Network) -> dict[str, int]:
     free = iter([size for size in _SIZES if size not in known])
     large = iter([size for size in _CAPACITIES if size not in known])
     candidates = _candidates(network)
-    opened: dict[str, bool] = {}  # whether only caches have it, but for the items of a batch
+    opened: dict[str, bool] = {}  # whether only caches have it, behind their first axis
     for layer in network.inputs:
         for axis, dim in enumerate(layer.output.info.shape or ()):
             if isinstance(dim, str):
@@ -187,7 +187,7 @@ class _Finder:
     def _counter(
         self, value: Value | None, kind: Count, capacity: object, rows: object
     ) -> Counter | None:
-        """Return the input that a number of rows is computed from, and the way it must say it."""
+        """Return the input that a number of rows is computed from, and how it must tell it."""
         if value is None:
             return None
         if value not in self._found:
@@ -224,7 +224,7 @@ class _Finder:
         capacity: int,
         rows: int,
     ) -> bool:
-        """Return whether a number is right if an input says it in one of the ways."""
+        """Return whether a number comes out right if an input tells it in one of the ways."""
         shape = list(info.static_shape)
         last = {"mask": capacity, "places": rows}.get(tried)
         if last is not None:

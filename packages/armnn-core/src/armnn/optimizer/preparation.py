@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """From a network and backends to plans, one for each set of input shapes.
 
-The first plan of some shapes is traced, and a template for others: what backends compiled is
-compiled again with other shapes, parameters and constants. Nothing else is done twice: no pass
-looks at a layer, and no backend is asked about one. Where programs are all of the network, a
-further set of shapes needs no network of its own, which takes longer to make than all else that the
-host does for it.
+The first plan for some shapes is traced, and becomes a template for others: what backends compiled
+is compiled again with other shapes, parameters and constants. Nothing else is done twice: no pass
+looks at a layer again, and backends are asked only about layers outside of compiled parts. Where
+there are none, a further set of shapes needs no network of its own, which takes longer to make than
+all else that the host does for it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from armnn.types import QuantizedArithmetic
 _log = logging.getLogger(__name__)
 
 MOST_TEMPLATES = 8
-"""Kinds of specializations that others are made from; each keeps a graph of the network."""
+"""How many specializations are kept as templates; each keeps a graph of the network."""
 
 
 class Preparation:
@@ -111,7 +111,7 @@ class Preparation:
         *,
         may_change: bool,
     ) -> None:
-        """Prepare a network, and its only specialization if so.
+        """Prepare a network, and its specialization if there can be only one.
 
         Raises:
             FoldsRefused: The trial failed.
@@ -164,7 +164,7 @@ class Preparation:
 
     @property
     def network(self) -> Network:
-        """The layers: with backends if shapes are fixed, else rewritten."""
+        """The layers: with backends if shapes are fixed, else only rewritten."""
         return self._source if self._static is None else self._static.network
 
     @property
@@ -198,9 +198,9 @@ class Preparation:
     def check_backends(self) -> None:
         """Check the choice of backends as far as it does not depend on the shapes of inputs.
 
-        These are their options and, as far as the list of backends may be at fault, the layers for
-        sizes that are assumed for open dimensions: the first run would fail otherwise. Nothing is
-        said about the layers of a network of which no such sizes are found.
+        It checks their options and, unless CpuRef may take what others refuse, the layers for sizes
+        that are assumed for open dimensions: otherwise only the first run would fail. Layers are
+        not checked where no such sizes are found.
 
         Raises:
             OptimizationError: Some layers cannot run on the backends, whichever sizes are assumed.
@@ -250,7 +250,7 @@ class Preparation:
                 trace = Trace(self._source, shapes)
                 plan = self._prepare(shapes, values, trace=trace)
             except Exception as error:
-                plan = self._prepare(shapes, values)  # fails with that, if it is the caller's
+                plan = self._prepare(shapes, values)  # fails with that, if it is the caller's fault
                 self._is_traceable = False
                 _log.debug("network %r is prepared for each shape: %r", self.facts.name, error)
                 return plan
@@ -353,7 +353,7 @@ class Template:
         self._symbolic = {
             tensor: SymbolicInfo(self._infos[value]) for tensor, value in self._values.items()
         }
-        # All but these are run without their layers.
+        # Whether some layers are outside of compiled parts; without any, a plan needs no network.
         self._has_kernels = any(
             each.compiled is None and each.type not in CARRIERS for each in plan.layers
         )

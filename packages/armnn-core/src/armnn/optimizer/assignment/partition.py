@@ -47,9 +47,9 @@ def partition(network: Network, key: Key) -> list[tuple[Layer, ...]]:
 
 
 def _are_one(order: list[Layer], inside: list[Layer], key: Key) -> bool:
-    """Return whether layers are one subgraph, as most networks' are.
+    """Return whether layers are one subgraph, as those of most networks are.
 
-    They have one key, and the others are at the ends, so that no path leads out and back.
+    It is so if they have one key and all others are at the ends: no path leads out and back.
 
     Args:
         order: All layers.
@@ -79,10 +79,11 @@ class _Cluster:
 
 
 def _clusters_by_level(order: list[Layer], key: Key) -> list[_Cluster]:
-    """Return clusters of a key whose paths change keys equally.
+    """Return clusters of layers with the same key and level.
 
-    The level never falls along an edge and rises wherever the key changes, so the clusters form
-    no cycle. This finds nearly all of the partition in one walk.
+    The level of a layer is how often the key changes on the way to it, at most. It never falls
+    along an edge and rises wherever the key changes, so the clusters form no cycle.
+    This finds nearly all of the partition in one walk.
     """
     clusters: dict[tuple[Hashable, int, Layer | None], _Cluster] = {}
     cluster_of: dict[Layer, tuple[_Cluster, int]] = {}
@@ -106,7 +107,7 @@ def _clusters_by_level(order: list[Layer], key: Key) -> list[_Cluster]:
 
 
 def _merge(clusters: list[_Cluster]) -> None:
-    """Merge pairs of a key until all others make cycles."""
+    """Merge pairs with the same key until any other pair would make a cycle."""
     _reach(clusters)
     changed = True
     while changed:
@@ -172,7 +173,7 @@ class Border:
     """A tensor that a part reads from another part, or an input of the network that is copied.
 
     Attributes:
-        tensor: The name of the layer that makes it; ":" and a number follow but for output 0.
+        tensor: The name of the layer that makes it; ":" and a number follow except for output 0.
         source: The id of the backend that makes it; "" for an input of the network.
         bytes: Its size, None where only a run knows it.
         copied: Whether it is copied; otherwise both backends use the same memory.

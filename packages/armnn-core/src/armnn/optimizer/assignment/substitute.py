@@ -147,8 +147,8 @@ def optimize_subgraphs(
 ) -> dict[Layer, Layer]:
     """Hand every maximal subgraph to its backend, once.
 
-    Backends are served in the order of preference. What a backend fails goes to the next backend
-    that runs it, which then gets to optimize it too.
+    Backends are served in the order of preference. What a backend fails to optimize goes to the
+    next backend that runs it, which then may optimize it, too.
 
     Args:
         network: Is changed.
@@ -213,7 +213,7 @@ def _hand_on(
 
 
 def _turn(layer: Layer, done: dict[Layer, None]) -> tuple[str, bool] | None:
-    """Return the layer's backend and whether it was there before.
+    """Return the layer's backend, and whether it is done with the layer.
 
     Layers go to a backend together if these agree.
     """
@@ -249,7 +249,7 @@ def check_options(candidates: Sequence[Candidate], given: Options) -> None:
         given: The options for a network, by backend id.
 
     Raises:
-        ArmnnError: A backend does not.
+        ArmnnError: A backend does not know its options.
     """
     asked = [each for each in candidates if given.get(each.id)]
     if not asked:
