@@ -106,7 +106,7 @@ _lock = threading.Lock()
 
 
 def static_backends(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
-    """Return the static backends, by normalized distribution name.
+    """Return the static backends, ordered by normalized distribution name.
 
     They belong to the process: each call returns the same objects until :func:`refresh`.
 
@@ -209,7 +209,7 @@ def dynamic_backends(
     """Yield the sources' backends in order; unusable ones are logged.
 
     Args:
-        options: The folders to scan.
+        options: Name the folders to scan.
         api_version: The Backend API version that the core provides.
         owner: The owner of the backends.
         locked: The files that may be loaded; None for all.

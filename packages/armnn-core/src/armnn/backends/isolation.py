@@ -37,8 +37,8 @@ _START_WORKER: Final = (
     'sh -c \'python3 -c "import armnn" 2>/dev/null && exec python3 -m armnn worker; '
     "exec armnn worker'"
 )
-"""The command that a shell of another machine runs. python3 is asked first, as the core alone has
-no command ``armnn``, which has an interpreter of its own for machines with another python3."""
+"""The command that a shell of another machine runs. python3 is tried first, as the core alone has
+no command ``armnn``; the command is for machines where it has another interpreter than python3."""
 
 _TARGET: Final = r"[A-Za-z0-9_][A-Za-z0-9_.@:%+-]*"
 
@@ -138,7 +138,7 @@ class Workers:
 
     @functools.cached_property
     def _fallen(self) -> frozenset[tuple[str, str]]:
-        """The backends that took a process down, or a worker."""
+        """The backends that took a program or a worker down."""
         blame()
         return frozenset((each.backend, each.origin) for each in lost_workers())
 
