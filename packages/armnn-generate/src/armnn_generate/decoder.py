@@ -149,7 +149,7 @@ class LanguageModel:
         to prepare.
 
         Args:
-            prompts: How many tokens prompts will have; without any, as many as there may be.
+            prompts: How many tokens prompts will have; without any, all lengths are prepared.
         """
         most = self.folder.context_length
         sizes = [*CHUNKS]

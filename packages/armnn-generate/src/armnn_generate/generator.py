@@ -45,7 +45,7 @@ def load(
         backends: The backends, most preferred first; see :func:`armnn.load_model`.
         file: The ONNX file, below the folder, where there are several.
         runtime: Loads the network; without it the generator has one of its own.
-        keywords: Others of :meth:`armnn.Runtime.load_model`.
+        keywords: Other arguments of :meth:`armnn.Runtime.load_model`.
 
     Raises:
         ModelFileNotFoundError: The folder or a file in it is missing.
@@ -96,7 +96,7 @@ class Generator:
         """Make the plans of calls now, so that no prompt waits for them.
 
         Args:
-            prompts: How many tokens prompts will have; without any, as many as there may be.
+            prompts: How many tokens prompts will have; without any, all lengths are prepared.
         """
         self.model.prepare(*prompts)
 
@@ -125,7 +125,7 @@ class Generator:
                 )
             else:
                 found = [integer(each, "a token of the prompt") for each in given]
-                # Tables would take negative ones from their ends.
+                # Embedding tables would take negative tokens from their ends.
                 if wrong := [each for each in found if not 0 <= each < 1 << 31]:
                     raise refused("a token of the prompt", wrong[0], "a whole number from 0 up")
         if not found:
@@ -149,8 +149,8 @@ class Generator:
 class Conversation:
     """A sequence of prompts and texts whose keys and values are kept.
 
-    A prompt that begins as the last one and its text did, such as that of the next turn of a chat,
-    computes its new tokens only. A conversation has one generation at a time, the latest one.
+    Where a prompt begins with the last one and its text, as that of the next turn of a chat does,
+    only its new tokens are computed. A conversation has one generation at a time, the latest one.
 
     Attributes:
         generator: The model that it is of.
@@ -172,13 +172,13 @@ class Conversation:
         """Generate text for a prompt; iterating computes it, piece by piece.
 
         Args:
-            prompt: All of it, with what earlier calls have computed; see
+            prompt: The whole prompt, with what earlier calls have computed; see
                 :meth:`Generator.tokens_of`.
-            options: See :class:`Options`; of those that are left out, the values of the folder.
+            options: See :class:`Options`; those that are left out have the values of the folder.
 
         Raises:
-            InvalidArgumentError: An option is unknown or out of range, the prompt is none, or it is
-                longer than the context.
+            InvalidArgumentError: An option is unknown or out of range, the prompt is not valid, or
+                it is longer than the context.
         """
         folder = self.generator.folder
         chosen = folder.options.updated(**options)
@@ -206,7 +206,7 @@ class Conversation:
 
     @contextmanager
     def running(self, generation: Generation | None = None) -> Iterator[TokenCache]:
-        """Yield the cache for the time of a call; other threads wait, such as for a canceled call.
+        """Yield the cache for the time of a call; other threads wait, even for a canceled call.
 
         Raises:
             ExecutionError: The generation is not the latest one.
@@ -238,7 +238,7 @@ class Generation:
             for more; "" until it has ended.
         prompt_seconds: The time of computing the prompt.
         steps: How many tokens were computed after the prompt.
-        step_seconds: The time of these and of the choice of tokens.
+        step_seconds: The time of these steps and of the choice of tokens.
     """
 
     def __init__(self, conversation: Conversation, prompt: list[int], options: Options) -> None:

@@ -30,16 +30,16 @@ class Options:
         max_tokens: How many tokens are generated at most; None for as many as fit.
         max_length: How many tokens prompt and text have together at most; None for as many as the
             context of the model has.
-        stop: Texts that end the generation. None of them is in what is generated.
+        stop: Texts that end the generation. The generated text contains none of them.
         do_sample: Whether tokens are drawn; otherwise each is the most likely one.
-        temperature: The divisor of logits: less than 1 for likely tokens more often. 0 is the
+        temperature: The divisor of logits: below 1, likely tokens are drawn more often. 0 is the
             same as ``do_sample=False``.
         top_k: How many of the most likely tokens take part; 0 for all.
-        top_p: The least probability that those that take part have together; 1 for all.
-        min_p: The least probability of one, as a share of that of the most likely one.
-        repetition_penalty: The divisor of the logit of a token of prompt or text where it is
-            positive, and multiplied by where it is not.
-        seed: Makes the draws repeatable; None for others each time.
+        top_p: The least probability that the tokens that take part have together; 1 for all.
+        min_p: The least probability of a token that takes part, as a share of the highest one.
+        repetition_penalty: What logits of the tokens of prompt and text are divided by where they
+            are positive, and multiplied by where they are not.
+        seed: Makes the draws repeatable; None for other draws each time.
     """
 
     max_tokens: int | None = None
@@ -85,7 +85,7 @@ class Options:
     def updated(self, **given: Any) -> Options:
         """Return these options with others in their place.
 
-        An option of sampling asks for it, unless ``do_sample`` is given, too.
+        An option of sampling turns sampling on, unless ``do_sample`` is given, too.
         """
         if "do_sample" not in given and not _SAMPLING.isdisjoint(given):
             given["do_sample"] = True
@@ -94,10 +94,10 @@ class Options:
 
 
 class Sampler:
-    """Chooses tokens. Two with the same options and seed choose the same.
+    """Chooses tokens. Two samplers with the same options and seed choose the same.
 
     Args:
-        options: How.
+        options: How tokens are chosen.
     """
 
     def __init__(self, options: Options) -> None:

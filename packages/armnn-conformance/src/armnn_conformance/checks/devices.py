@@ -58,7 +58,7 @@ def check_events(subject: Subject, case: LayerCase) -> None:
 
 
 class _Later(Event):
-    """An event of nobody's queue that is done when it was asked a few times."""
+    """An event of no queue, which is done once it was asked a few times."""
 
     def __init__(self) -> None:
         self.left = 5
@@ -108,7 +108,7 @@ def check_trim(subject: Subject, case: LayerCase) -> None:
 
 
 def check_device_times(subject: Subject, case: LayerCase) -> None:
-    """Check that events of the device are those of layers, and in the run that they belong to.
+    """Check that each event of the device names a layer of the run during which it began.
 
     Raises:
         NonconformityError: They are not.
@@ -216,7 +216,7 @@ def check_fork(subject: Subject, case: LayerCase) -> None:
 
 
 CHECKS: Final[Mapping[str, Callable[[Subject, LayerCase], None]]] = {
-    "blobs": check_blobs,  # first: a backend may ask once only
+    "blobs": check_blobs,  # first: a backend may ask for blobs only once
     "events": check_events,
     "foreign event": check_foreign_event,
     "trim": check_trim,
