@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Planning the arena: lifetimes, tensors in place and as parts of others, offsets; and the pool of arenas. */
+/* The plan of the arena (lifetimes, outputs over inputs, tensors in others, offsets), and the pool of arenas. */
 #include "graph/arena.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace cpuacc {
 namespace {
 
-/* The operations that use a tensor or an alias of it, by owner. */
+/* The first and the last operation that use a tensor or an alias of it, by the tensor that owns the memory. */
 struct Lifetimes {
   std::vector<size_t> first;
   std::vector<size_t> last;
@@ -36,25 +36,25 @@ class Planner {
         scratch_bytes_(scratch_bytes),
         lives_(graph),
         is_outside_(outside_tensors(graph)),
-        hosts_(graph.tensors.size()) {
-    std::iota(hosts_.begin(), hosts_.end(), size_t{0});
+        lease_owners_(graph.tensors.size()) {
+    std::iota(lease_owners_.begin(), lease_owners_.end(), size_t{0});
   }
 
-  /* Places outputs over inputs. */
+  /* Lets outputs overwrite inputs where their operations allow it. */
   void overwrite_inputs() {
     for (size_t i = 0; i < graph_.operations.size(); ++i) {
       const Operation &operation = *graph_.operations[i];
       for (size_t k = 0; k < operation.inputs.size(); ++k) {
-        if (overwrites(operation, i, k)) break;
+        if (let_overwrite(operation, i, k)) break;
       }
     }
   }
 
-  /* The least bytes of an arena in which no output is stored over an input. */
+  /* A lower bound of the size of an arena in which no output overwrites an input. */
   size_t peak_bytes() const {
     const size_t end = graph_.operations.size();
     std::vector<size_t> begun(end + 1), ended(end + 1);
-    for (size_t i = 0; i < hosts_.size(); ++i) {
+    for (size_t i = 0; i < lease_owners_.size(); ++i) {
       if (!is_placed(i)) continue;
       begun[lives_.first[i]] += aligned_bytes(graph_.tensors[i].bytes());
       ended[lives_.last[i]] += aligned_bytes(graph_.tensors[i].bytes());
@@ -68,21 +68,21 @@ class Planner {
     return most;
   }
 
-  Arena plan(bool lasts_for_ever) const {
+  Arena plan(bool shares_nothing) const {
     Arena arena;
     arena.tensors.assign(graph_.tensors.size(), kNowhere);
     std::vector<Lease> leases;
     std::vector<size_t> lease_of(graph_.tensors.size(), kNowhere);
     const size_t end = graph_.operations.size();
-    leases.reserve(end + hosts_.size());
+    leases.reserve(end + lease_owners_.size());
     const auto lease = [&](size_t bytes, size_t first, size_t last) {
-      leases.push_back({aligned_bytes(bytes), lasts_for_ever ? 0 : first, lasts_for_ever ? end : last, 0});
+      leases.push_back({aligned_bytes(bytes), shares_nothing ? 0 : first, shares_nothing ? end : last, 0});
       return leases.size() - 1;
     };
     for (size_t i = 0; i < end; ++i) lease(scratch_bytes_[i], i, i);
-    for (size_t i = 0; i < hosts_.size(); ++i) {
+    for (size_t i = 0; i < lease_owners_.size(); ++i) {
       if (!is_placed(i)) continue;
-      size_t &at = lease_of[hosts_[i]];
+      size_t &at = lease_of[lease_owners_[i]];
       if (at == kNowhere) at = lease(graph_.tensors[i].bytes(), lives_.first[i], lives_.last[i]);
       leases[at].first = std::min(leases[at].first, lives_.first[i]);
       leases[at].last = std::max(leases[at].last, lives_.last[i]);
@@ -92,8 +92,8 @@ class Planner {
       arena.scratch.push_back(leases[i].offset);
       arena.scratch_bytes = std::max(arena.scratch_bytes, leases[i].bytes);
     }
-    for (size_t i = 0; i < hosts_.size(); ++i) {
-      if (is_placed(i)) arena.tensors[i] = leases[lease_of[hosts_[i]]].offset;
+    for (size_t i = 0; i < lease_owners_.size(); ++i) {
+      if (is_placed(i)) arena.tensors[i] = leases[lease_of[lease_owners_[i]]].offset;
     }
     return arena;
   }
@@ -103,8 +103,8 @@ class Planner {
     return lives_.first[tensor] != kNowhere && !is_outside_[tensor];
   }
 
-  /* Whether an operation's output overwrites an input of it from now on. */
-  bool overwrites(const Operation &operation, size_t position, size_t input) {
+  /* Lets an operation's output overwrite an input, if it may; returns whether it does. */
+  bool let_overwrite(const Operation &operation, size_t position, size_t input) {
     if (operation.inputs[input] == kNone || operation.outputs.empty()) return false;
     const TensorId owner = graph_.owner(operation.inputs[input]);
     const auto from = static_cast<size_t>(owner);
@@ -117,7 +117,7 @@ class Planner {
       const TensorId other = operation.inputs[k];
       if (other != kNone && graph_.owner(other) == owner && !operation.may_overwrite(k)) return false;
     }
-    hosts_[to] = hosts_[from];
+    lease_owners_[to] = lease_owners_[from];
     return true;
   }
 
@@ -125,10 +125,10 @@ class Planner {
   const std::vector<size_t> &scratch_bytes_;
   Lifetimes lives_;
   std::vector<bool> is_outside_;
-  std::vector<size_t> hosts_; /* the tensor whose lease holds each one */
+  std::vector<size_t> lease_owners_; /* of each tensor: the tensor in whose lease it lies */
 };
 
-/* A second plan, which each new shape makes again, has to save at least one part in so many. */
+/* The plan in which nothing is overwritten is made only if it could save one part in so many of the arena. */
 constexpr size_t kLeastSaving = 16;
 
 Arena plan_in_place(const Graph &graph, const std::vector<size_t> &scratch_bytes) {
@@ -141,10 +141,10 @@ Arena plan_in_place(const Graph &graph, const std::vector<size_t> &scratch_bytes
   return shared.bytes <= apart.bytes ? shared : apart;
 }
 
-/* Makes tensors parts of others, as long as the arena does not grow. */
-class Parts {
+/* Places tensors inside others, as long as the arena does not grow by it. */
+class Nesting {
  public:
-  Parts(Graph &graph, const std::vector<size_t> &scratch_bytes)
+  Nesting(Graph &graph, const std::vector<size_t> &scratch_bytes)
       : graph_(graph), scratch_bytes_(scratch_bytes), is_outside_(outside_tensors(graph)) {}
 
   Arena plan() {
@@ -203,12 +203,12 @@ class Parts {
   Graph &graph_;
   const std::vector<size_t> &scratch_bytes_;
   std::vector<bool> is_outside_;
-  std::vector<TensorId> parts_; /* tensors that the last pass put into others */
+  std::vector<TensorId> parts_; /* the tensors put into others since it was last cleared */
 };
 
 }  // namespace
 
-/* Largest first, each at the lowest place that is free for as long as it lasts. */
+/* From the largest lease to the smallest, each gets the lowest offset that is free during its lifetime. */
 size_t arrange(std::vector<Lease> &leases) {
   std::vector<size_t> by_size;
   by_size.reserve(leases.size());
@@ -224,7 +224,7 @@ size_t arrange(std::vector<Lease> &leases) {
     Lease &next = leases[number];
     size_t offset = 0;
     for (const Lease &other : placed) {
-      /* Half of them are there at the same time, in no order: a branch for each would be guessed wrong. */
+      /* About half of the lifetimes overlap, in no order: a branch on each would often be mispredicted. */
       const bool overlaps = (next.first <= other.last) & (other.first <= next.last);
       if (overlaps & (offset + next.bytes <= other.offset)) break;
       offset = std::max(offset, overlaps ? other.offset + other.bytes : 0);
@@ -248,15 +248,15 @@ std::vector<bool> outside_tensors(const Graph &graph) {
 }
 
 Arena plan_arena(Graph &graph, const std::vector<size_t> &scratch_bytes, Sharing sharing) {
-  if (sharing == Sharing::in_place) return Parts(graph, scratch_bytes).plan();
+  if (sharing == Sharing::in_place) return Nesting(graph, scratch_bytes).plan();
   return Planner(graph, scratch_bytes).plan(sharing == Sharing::none);
 }
 
 namespace {
 
-/* A block stays while it is at most so many times what the largest context left needs: where shapes come
- * and go, the largest of those that are kept is now one and now another, and to get megabytes of new pages
- * takes longer than many a run.
+/* A block is kept while it is at most this many times as large as the largest arena of the contexts that are
+ * left. Where programs of many shapes come and go, the largest arena changes all the time, and getting
+ * megabytes of new pages takes longer than many a run.
  */
 constexpr size_t kSpare = 2;
 
@@ -276,7 +276,7 @@ void ArenaPool::enter(size_t bytes) {
 }
 
 void ArenaPool::leave(size_t bytes) {
-  std::vector<Block> gone; /* freed after the lock is: that may take long */
+  std::vector<Block> gone; /* freed after the mutex is released, as that may take long */
   const std::lock_guard<ForkSafeMutex> guard(mutex_);
   needs_.erase(std::find(needs_.begin(), needs_.end(), bytes));
   const size_t most = needs_.empty() ? 0 : *std::max_element(needs_.begin(), needs_.end());
@@ -313,7 +313,7 @@ bool ArenaPool::was_crowded() const {
 
 void ArenaPool::note_crowd() { crowded_ns_.store(now_ns(), std::memory_order_relaxed); }
 
-/* The block used last that is large enough, else any, which is to be replaced, else none. */
+/* Of the blocks that are large enough the one used last; else the one used last, to be enlarged; else none. */
 Block ArenaPool::found(size_t bytes) {
   if (free_.empty()) return {};
   auto place = std::find_if(free_.rbegin(), free_.rend(), [&](const Block &b) { return b.bytes >= bytes; });

@@ -29,8 +29,8 @@ size_t arrange(std::vector<Lease> &leases);
 
 /* Which tensors may share memory: programs use the first value, tests compare it with the others. */
 enum class Sharing {
-  in_place, /* tensors that are never in use at one time, parts of tensors, inputs with outputs */
-  by_lifetime, /* tensors that are never in use at one time */
+  in_place, /* as by_lifetime; in addition outputs overwrite inputs, and tensors lie inside others */
+  by_lifetime, /* tensors that are never in use at the same time */
   none,
 };
 
@@ -40,17 +40,17 @@ struct Arena {
   std::vector<size_t> tensors; /* offset by tensor that owns its memory; kNowhere: not in the arena */
   std::vector<size_t> scratch; /* offset by operation */
   size_t bytes = 0;
-  size_t scratch_bytes = 0; /* the most that one operation has */
+  size_t scratch_bytes = 0; /* of the operation that needs the most */
 };
 
-/* Whether a tensor's memory is the caller's or a constant's, by owner. */
+/* For each tensor that owns its memory: whether this memory is the caller's or a constant's. */
 std::vector<bool> outside_tensors(const Graph &graph);
 
-/* Plans the arena of a graph whose operations are prepared. Where it saves memory, or costs none,
- * operations write over an input that has no later reader, and tensors that are joined, or cut
- * out of one, are parts of it: such tensors become aliases.
+/* Plans the arena of a graph whose operations are prepared. Where the arena does not grow by it, an output
+ * overwrites an input that has no later reader, and a tensor that is copied into or out of a larger one
+ * (joined tensors, slices) lies inside that one, as an alias of it.
  *
- * Args: scratch_bytes: by operation.
+ * Args: scratch_bytes: of each operation.
  */
 Arena plan_arena(Graph &graph, const std::vector<size_t> &scratch_bytes, Sharing sharing);
 
@@ -62,28 +62,29 @@ struct Block {
   size_t bytes = 0;
 };
 
-/* As many blocks as calls run at once, each as large as the largest arena that used it, and at most twice
- * that of a living context: programs of one network for several shapes share it.
+/* Holds as many blocks as calls run at the same time: programs of one network for several shapes share them.
+ * A block is as large as the largest arena that used it. When a context ends, blocks that are more than twice
+ * as large as the largest arena of the other contexts are freed.
  */
 class ArenaPool {
  public:
   explicit ArenaPool(const MemorySource &source) : source_(source) {}
 
-  /* Makes a block of so many bytes available to a context; throws std::bad_alloc. */
+  /* Adds a context with an arena of this size, for which it gets a block; throws std::bad_alloc. */
   void enter(size_t bytes);
-  /* The context of so many bytes is gone: frees the blocks that are much larger than any other needs. */
+  /* Removes a context with an arena of this size; frees blocks that are much larger than the others need. */
   void leave(size_t bytes);
 
-  /* Returns a block of at least so many bytes, the one used last if it can be; throws std::bad_alloc. */
+  /* Returns a block of at least this size, if possible the one used last; throws std::bad_alloc. */
   Block take(size_t bytes);
-  /* Takes a block back; it never allocates. */
+  /* Puts a block back into the pool, without allocating memory. */
   void give_back(Block block);
-  /* The blocks in use: the calls that run now. */
+  /* The number of blocks in use, which is that of the calls that run now. */
   int32_t taken() const { return taken_.load(std::memory_order_relaxed); }
 
-  /* Whether each CPU had a call of its own within the last 20 ms. */
+  /* Whether at least as many calls as there are CPUs ran at the same time within the last 20 ms. */
   bool was_crowded() const;
-  /* Records that each CPU has one now. */
+  /* Records that this is so now. */
   void note_crowd();
 
  private:
@@ -92,9 +93,9 @@ class ArenaPool {
   const MemorySource &source_;
   ForkSafeMutex mutex_;
   std::atomic<int32_t> taken_{0};
-  std::atomic<int64_t> crowded_ns_{0}; /* when each CPU had a call; 0 for never */
+  std::atomic<int64_t> crowded_ns_{0}; /* the time of the last note_crowd(); 0: never */
   std::vector<Block> free_; /* the one used last at the end */
-  std::vector<size_t> needs_; /* of the living contexts */
+  std::vector<size_t> needs_; /* the arena's bytes of each living context */
 };
 
 }  // namespace cpuacc

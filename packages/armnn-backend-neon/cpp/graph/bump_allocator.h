@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the thousands of small objects that a compilation makes, and a program ends. */
+/* Memory of the thousands of small objects that a compilation makes, and that last as long as its program. */
 #pragma once
 
 namespace cpuacc {
 
-/* While one exists, what its thread gets by operator new and is small is one piece behind the other, in
- * blocks that go with their last piece, and are used again. A compilation between two runs finds nothing
- * of the C library's lists in the caches: a quarter of its time was malloc and free.
+/* While one exists, operator new of its thread takes small objects one behind the other from blocks. A block
+ * is used again once its last object is deleted. For a compilation between two runs the lists of the C
+ * library's allocator are not in the caches: malloc and free took a quarter of its time.
  */
 class ScopedBumpAllocator {
  public:

@@ -20,7 +20,7 @@ struct TypeTag {
   using Type = T;
 };
 
-/* Returns visit(TypeTag<T>()) for an integer that is computed with, nullptr for other types. */
+/* Returns visit(TypeTag<T>()) for an integer type that is not quantized, nullptr for other types. */
 template <typename Visit>
 auto visit_integer(armnn_data_type type, const Visit &visit) -> decltype(visit(TypeTag<int32_t>())) {
   switch (type) {

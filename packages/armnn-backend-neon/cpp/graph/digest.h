@@ -9,7 +9,7 @@
 
 namespace cpuacc {
 
-/* A digest of bytes: two sums of products over 8 bytes at a time, which find mistakes, not forgeries. */
+/* A digest of bytes: two multiplicative hashes of words of 8 bytes, which find mistakes, not forgeries. */
 class Digest {
  public:
   using Sums = std::array<uint64_t, 2>;

@@ -20,20 +20,21 @@
 
 namespace cpuacc {
 
-/* The floats are computed when they are first read: operations pack theirs one after the other, and all floats
- * together take up to four times the memory of the file. Not for several threads at once.
+/* A constant of the host's that is read as floats, which are computed when they are first read: all floats
+ * together would take up to four times the memory of the file, so operations decode and pack theirs one after
+ * the other. Not thread-safe.
  */
 class DecodedConstant {
  public:
   using Decode = std::function<void(float *)>;
 
-  /* Args: source: the host's; memory: keeps it; recipe: all that the floats depend on but the source's bytes. */
+  /* Args: source: the host's; memory: keeps it alive; recipe: all that the floats depend on, except its bytes. */
   DecodedConstant(const void *source, std::shared_ptr<const void> memory, std::string recipe, size_t bytes,
                   Decode decode);
 
   const void *source() const { return source_; }
   const std::string &recipe() const { return recipe_; }
-  /* Where the floats are, or will be. */
+  /* Where the floats are, or will be once they are decoded. */
   const void *address() const { return floats_.get(); }
   void decode();
 
@@ -42,7 +43,7 @@ class DecodedConstant {
   std::shared_ptr<const void> memory_;
   std::string recipe_;
   std::shared_ptr<void> floats_;
-  Decode decode_; /* empty: they are there */
+  Decode decode_; /* empty once the floats are there */
 };
 
 /* Descriptions of operations for the passes: the function of each, and its epilogue slots. */
@@ -50,14 +51,14 @@ class DecodedConstant {
 using TensorId = int32_t;
 constexpr TensorId kNone = -1;
 
-/* An iteration over a dense output and two operands, with the strides of each. */
+/* An iteration over a dense output and two operands, with the strides of each operand. */
 struct Broadcast {
   Shape shape;
   Shape x;
   Shape y;
 
   bool is_plain() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
-  /* The numbers of an operand that is the same row for all rows of the other one; else 0. */
+  /* The length of an operand (0: x, 1: y) that is one row for all rows of the other operand; else 0. */
   int64_t row_of(size_t side) const {
     if (shape.size() != 2 || x[1] != 1 || y[1] != 1) return 0;
     const int64_t own = side == 0 ? x[0] : y[0];
@@ -84,7 +85,7 @@ struct Bounds {
 /* All values of a function of bytes. */
 using ByteTable = std::array<uint8_t, 256>;
 
-/* Each byte from the one at the same place. */
+/* A function that computes each byte from the one at the same place. */
 struct ByteFunction {
   ByteTable table;
   std::optional<Bounds> bounds = std::nullopt; /* if it is a clamp to these */
@@ -106,7 +107,7 @@ struct CopyBox {
   int64_t to_offset = 0;
 };
 
-/* Where one of several things begins that are numbered along axes, the last one first. */
+/* Where an item begins, by its number: items are counted along axes, fastest along the last one. */
 inline int64_t place_of(const Shape &counts, const Shape &steps, int64_t number) {
   int64_t place = 0;
   for (size_t axis = counts.size(); axis-- > 0; number /= counts[axis]) place += number % counts[axis] * steps[axis];
@@ -115,24 +116,24 @@ inline int64_t place_of(const Shape &counts, const Shape &steps, int64_t number)
 
 struct Places {
   Shape counts; /* along each axis */
-  Shape steps; /* from one to the next one */
+  Shape steps; /* from an item to the next one along each axis */
 
   int64_t of(int64_t number) const { return place_of(counts, steps, number); }
 };
 
-/* Where matrices go that an operation computes; steps are in elements, and numbers of a row side by side. */
+/* Where an operation stores its matrices. Steps are in elements; the numbers of a row are side by side. */
 struct OutputMatrices {
   Places places;
   int64_t rows, columns;
   int64_t row_step;
 };
 
-/* Rows of numbers of 2, 4 or 8 bits, from the lowest bits of a byte on. */
+/* The format of rows of numbers of 2, 4 or 8 bits: the first number of a byte is in its lowest bits. */
 struct FewBits {
   int32_t bits;
   int64_t block_size; /* numbers that share a scale; the last block may have fewer */
-  int64_t size; /* of a row */
-  int64_t row_bytes = 0; /* that are given */
+  int64_t size; /* numbers of a row */
+  int64_t row_bytes = 0; /* of a row in the model's constant */
 
   int64_t blocks() const { return ratio_up(size, block_size); }
   int64_t packed_bytes(int64_t count) const { return ratio_up(count * bits, 8); }
@@ -141,7 +142,7 @@ struct FewBits {
   }
 };
 
-/* The rows of its first input, so many, that the second one names. */
+/* The rows of its first input that its second input names; size: how many rows the first input has. */
 struct GatheredRows {
   int64_t size;
 };
@@ -159,19 +160,19 @@ struct FewBitsProduct {
 using Description = std::variant<std::monostate, Elementwise, BinaryArithmetic, Conversion, ByteFunction,
                                  Int8Arithmetic, CopyBox, GatheredRows, FewBitsAsFloats, FewBitsProduct>;
 
-/* Slots for what an operation can do with what it computes before it stores it. nullptr: it has no such
- * slot, or what fills another one comes later.
+/* Slots for the steps that an operation can apply to its result before it stores it. nullptr: it has no such
+ * slot, or a slot whose step comes after this one is filled already.
  */
 struct EpilogueSlots {
   Elementwise *function = nullptr;
-  bool scales = false; /* by the function's scale and shift */
+  bool scales = false; /* the function may be followed by its scale and shift */
   TensorId *bias = nullptr; /* added to each row, before the function */
   int64_t columns = 0; /* of a row */
-  bool *multiplies_row = nullptr; /* its last input, the same row for all rows, before the function */
+  bool *multiplies_row = nullptr; /* by its last input, one row for all rows, before the function */
   bool *adds_row = nullptr; /* likewise */
-  bool *adds_residual = nullptr; /* its last input, before the function */
+  bool *adds_residual = nullptr; /* its last input, as long as the result, before the function */
   bool *dequantizes = nullptr; /* accumulators become float32 */
-  TensorId *scale = nullptr; /* one number, by which they are then multiplied */
+  TensorId *scale = nullptr; /* one number, by which these floats are multiplied */
   int32_t *lowest = nullptr; /* the least byte that is stored */
   int32_t *highest = nullptr;
   std::optional<ByteFunction> *table = nullptr;
@@ -189,7 +190,7 @@ inline size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 /* The ways in which a program may compute less exactly. */
 struct FastMath {
   bool is_allowed = false;
-  bool has_bfloat16 = false; /* the kernels do: a gemm multiplies it */
+  bool has_bfloat16 = false; /* the level's gemm multiplies bfloat16 */
 };
 
 struct Quantization {
@@ -203,11 +204,11 @@ struct Tensor {
   armnn_data_type type = ARMNN_FLOAT32;
   Shape shape;
   Quantization quantization;
-  const void *constant = nullptr; /* not nullptr: known while compiling and later */
+  const void *constant = nullptr; /* the elements of a constant; nullptr: it is none */
   TensorId alias = kNone; /* the tensor whose memory this one shares */
-  size_t alias_offset = 0; /* how many bytes from that one's beginning this one begins */
-  std::shared_ptr<const void> memory; /* keeps the constant */
-  std::shared_ptr<DecodedConstant> decoded; /* the constant, if it is one */
+  size_t alias_offset = 0; /* bytes from the beginning of that tensor to that of this one */
+  std::shared_ptr<const void> memory; /* keeps the constant alive */
+  std::shared_ptr<DecodedConstant> decoded; /* the constant, if it is decoded when it is read */
 
   /* The elements of a constant. */
   template <typename T>
@@ -215,7 +216,7 @@ struct Tensor {
     if (decoded != nullptr) decoded->decode();
     return static_cast<const T *>(constant);
   }
-  /* The constant and the recipe by which a packed form is known. */
+  /* The host's constant and the recipe, which together identify a packed form. */
   const void *source() const { return decoded == nullptr ? constant : decoded->source(); }
   std::string recipe(const std::string &of_elements) const {
     return decoded == nullptr ? of_elements : of_elements + decoded->recipe();
@@ -243,7 +244,7 @@ class Frame {
     return reinterpret_cast<T *>(scratch_ + bytes * static_cast<size_t>(thread));
   }
 
-  /* Calls compute(i, thread) for 0 .. count - 1, by threads. Args: item_ns: the time of one. */
+  /* Calls compute(i, thread) for i of 0 .. count - 1, on several threads. Args: item_ns: the time of a call. */
   template <typename Compute>
   void for_each(int64_t count, double item_ns, const Compute &compute) const {
     pool.run(count, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
@@ -274,9 +275,9 @@ struct Setup {
   Pool &pool;
   int32_t threads;
   double least_ns; /* the time of the shortest loop that is worth sharing */
-  bool multiplies_bfloat16; /* whether a gemm may, and the level has a tile for it */
+  bool multiplies_bfloat16; /* whether a gemm may multiply it, and the level has a tile for it */
 
-  /* Threads that share a loop of so many nanoseconds. */
+  /* How many threads share a loop of so many nanoseconds. */
   int32_t threads_for(double ns) const { return ns < least_ns ? 1 : threads; }
 
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
@@ -285,7 +286,7 @@ struct Setup {
   double element_ns() const { return machine().ns[costs::element]; }
 };
 
-/* Bytes of an input that an operation carries side by side to the output, as they are. */
+/* Neighboring bytes of an input that an operation copies as they are to its first output. */
 struct CopiedRange {
   size_t input;
   size_t from;
@@ -293,7 +294,7 @@ struct CopiedRange {
   size_t bytes;
 };
 
-/* Tensors of an operation with one of each. */
+/* The tensors of an operation with one input and one output. */
 struct Io {
   TensorId from, to;
 };
@@ -306,36 +307,36 @@ class Operation {
   explicit Operation(Io io) : Operation({io.from}, {io.to}) {}
   virtual ~Operation() = default;
 
-  /* Refuses parameters by which it would reach outside of its tensors: a host may ask for anything. */
+  /* Refuses parameters with which it would access memory outside of its tensors: a host may pass any. */
   virtual void check(const Graph &) const {}
   /* Chooses kernels and packs weights. Returns the bytes of scratch memory that run needs.
    *
    * An operation that packed all that it ever reads of a constant input sets that input to kNone: the
-   * constant itself may then go, and is not stored with the program.
+   * constant itself may then be freed, and is not stored with the program.
    */
   virtual size_t prepare(const Setup &) { return 0; }
   virtual void run(const Frame &frame) const = 0;
 
-  /* Whether the first output may overwrite this input if both have as many bytes: no thread writes a
-   * place before all that is read from there has been read. Known once it is prepared.
+  /* Whether the first output may overwrite this input if both have the same number of bytes: each byte is
+   * written only after it has been read for the last time. Known once the operation is prepared.
    */
   virtual bool may_overwrite(size_t) const { return false; }
-  /* Ranges of the inputs that are copied to the first output; run leaves alone what is there already.
-   * Known once it is prepared.
+  /* Ranges of the inputs that are copied to the first output; run skips a range that is in its place already,
+   * as the tensors share memory. Known once the operation is prepared.
    */
   virtual std::vector<CopiedRange> copied_ranges() const { return {}; }
 
-  /* Whether an input, and the outputs, may be bfloat16 in place of float32, at a level that multiplies it. Which
-   * are is known when it is prepared.
+  /* Whether an input, or the outputs, may be stored in bfloat16 instead of float32, at a level that multiplies
+   * bfloat16. Which of them are, the types of the tensors tell when the operation is prepared.
    */
   virtual bool can_read_bfloat16(const Kernels &, size_t) const { return false; }
   virtual bool can_store_bfloat16(const Kernels &) const { return false; }
-  /* Whether its inputs and outputs are stored alike. */
+  /* Whether its inputs and outputs must all be stored in the same format. */
   virtual bool keeps_format() const { return false; }
 
-  /* The function that it computes, as far as a rule of passes/ asks. */
+  /* The function that it computes, if a pass asks for functions of this kind. */
   virtual Description describe() const { return {}; }
-  /* The slots for steps that it can do on its result before it stores it. */
+  /* The slots for steps that it can apply to its result before it stores it. */
   virtual EpilogueSlots epilogue_slots() { return {}; }
 
   std::vector<TensorId> inputs;

@@ -21,8 +21,8 @@ namespace cpuacc {
 /* Memory aligned to 64 bytes; throws std::bad_alloc. */
 std::shared_ptr<void> aligned_memory(size_t bytes);
 
-/* Whole pages, which the system gives when they are touched and has back at once: the C library would keep
- * them. Throws std::bad_alloc.
+/* Whole pages, which the system provides when they are touched and gets back as soon as they are freed; the C
+ * library would keep them. Throws std::bad_alloc.
  */
 std::shared_ptr<void> mapped_memory(size_t bytes);
 
@@ -36,8 +36,8 @@ class MemorySource {
   void use(const armnn_allocator &allocator) { allocator_ = &allocator; }
   /* As aligned_memory. */
   std::shared_ptr<void> get(size_t bytes) const;
-  /* Larger memory in the place of some that has no other owner: with its pages, where it is mapped, as to get
-   * these anew takes longer than many a run.
+  /* Replaces memory that has no other owner by larger memory, without its contents. Mapped memory keeps its
+   * pages, as getting new ones takes longer than many a run.
    */
   std::shared_ptr<void> grown(std::shared_ptr<void> memory, size_t bytes) const;
 
@@ -45,14 +45,14 @@ class MemorySource {
   const armnn_allocator *allocator_ = nullptr;
 };
 
-/* Pieces of mapped blocks, so that small ones are in huge pages, too: getting megabytes in pages of
- * 4 KiB takes longer than packing weights. A block goes with its last piece.
+/* Hands out pieces of mapped blocks, so that small pieces are in huge pages, too: getting megabytes in pages
+ * of 4 KiB takes longer than packing weights. A block is freed with its last piece.
  */
 class HugePages {
  public:
   /* Aligned to 64 bytes, which may be read beyond the end; throws std::bad_alloc. */
   std::shared_ptr<void> get(size_t bytes);
-  /* Gives back the memory behind the last piece; the next one gets other memory. */
+  /* Gives back the memory behind the last piece; the next piece comes from another block. */
   void end();
 
  private:
@@ -65,23 +65,23 @@ class HugePages {
 using Fill = std::function<void(void *)>;
 using Make = std::function<std::shared_ptr<const void>()>;
 
-/* Where PackedWeights has the packed form of a constant with this digest. */
+/* The key in PackedWeights of the packed form of a constant with this digest. */
 std::string key_of(const Digest::Sums &digest, const std::string &recipe);
 
-/* The weights that the programs of a backend packed, each as long as one of them uses it. */
+/* The weights that the programs of a backend packed, each kept as long as a program uses it. */
 class PackedWeights {
  public:
-  /* Returns the packed form of a key and size, which make makes if there is none yet.
+  /* Returns the packed form with this key and size; calls make if there is none yet.
    *
-   * Args: key: the identity of the source, which no other one ever has, or its digest, and all that the
+   * Args: key: the identity of the source, which no other source ever has, or its digest; and all that the
    * packing depends on.
    */
   std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Make &make);
-  /* Whether get would return what there is, if the size is the same; nothing: it is not known. */
+  /* Whether a source is packed in the form of this key; false: it does not fit the form; nullopt: unknown. */
   std::optional<bool> has(const std::string &key);
-  /* Says that a source does not fit a form, as long as the form is there in which it is packed instead. */
+  /* Records that a source does not fit a form, for as long as it is packed in another form instead. */
   void note_unfit(const std::string &key, const std::shared_ptr<const void> &instead);
-  /* Whether anything is there that was packed like that, known by a digest. */
+  /* Whether any source that is known by its digest was packed by this recipe. */
   bool has_of_any_digest(const std::string &recipe);
 
  private:
@@ -112,13 +112,13 @@ class ProgramWeights {
     size_t bytes;
     size_t value; /* its index in the host's graph */
     uintptr_t identity; /* a number that no other constant ever has; 0: unknown */
-    bool is_left_out; /* only packed forms of it are there */
+    bool is_left_out; /* only its packed forms were stored */
   };
 
   /* Args: will_be_stored: whether entries need digests; sources: of several with one address, the last counts. */
   ProgramWeights(PackedWeights &shared, bool will_be_stored, std::vector<Source> sources);
 
-  /* Makes a packed form known that was stored. */
+  /* Adds a packed form that was stored with the program. */
   void add_stored(Entry entry);
 
   /* Returns the packed form of a constant: what was stored, what another program packed, or what
@@ -130,8 +130,9 @@ class ProgramWeights {
   std::shared_ptr<const void> get(const void *source, const std::string &recipe, size_t bytes,
                                   const Fill &fill);
 
-  /* Whether a constant is to be packed by a recipe: as it was, if only its packed forms are there or another
-   * program has it, else if that gains and it fits, which may take as long as packing and is found out once.
+  /* Whether a constant is to be packed by a recipe. If only packed forms of it were stored, or another program
+   * packed it, the answer is the same as then; else it is gains && fits(). fits may take as long as packing,
+   * so its answer is remembered.
    */
   bool is_packed_as(const void *source, const std::string &recipe, bool gains, const std::function<bool()> &fits);
 

@@ -14,38 +14,38 @@ namespace cpuacc {
 
 class Program {
  public:
-  /* Prepares and places the operations of a graph. */
+  /* Prepares the operations of a graph, and gives tensors and scratch memory their places in the arena. */
   Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool,
           Sharing sharing, bool multiplies_bfloat16);
 
   const Arena &arena() const { return arena_; }
   const Graph &graph() const { return graph_; }
   const ProgramWeights &weights() const { return weights_; }
-  /* The constants that a run reads as they are, in the order of std::less. */
+  /* The host's constants that a run reads unpacked, sorted by address. */
   std::vector<const void *> read_constants() const;
-  /* The bytes of packed weights and of the constants that a run reads as they are. */
+  /* The bytes of packed weights and of the constants that a run reads unpacked. */
   size_t weight_bytes() const;
   const Kernels &kernels() const { return kernels_; }
   Pool &pool() const { return *pool_; }
-  /* Whether each CPU has a call of its own: then threads that share a loop only wait for each other. */
+  /* Whether as many calls as CPUs run: then a loop that is shared by threads only waits for CPUs. */
   bool is_crowded(int32_t calls) const { return calls > 1 && calls >= pool_->cpus(); }
 
-  /* Working memory of one call at a time. */
+  /* The working memory of one call at a time. */
   class Context {
    public:
     Context(const Program &program, ArenaPool &arenas);
     ~Context() { arenas_.leave(program_.arena_.bytes); }
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
-    /* Runs the operations; before each it asks stop(position), which ends the run by true. */
+    /* Runs the operations. Calls stop(position) before each; if that returns true, run ends and returns false. */
     template <typename Stop>
     bool run(const void *const *inputs, void *const *outputs, const Stop &stop) {
       const Loan loan(arenas_, program_.arena_.bytes);
       std::byte *arena = loan.memory();
       if (arena != arena_) set_arena(arena);
       bind(inputs, outputs);
-      /* A call that was beside others, or begins soon after, stays on its thread: behind a server the
-       * other CPUs have work then, and a second thread would come and leave all the time.
+      /* While as many calls as CPUs run, and soon after, a call stays on its own thread: in a server the other
+       * CPUs are busy then, and a second thread would join and leave all the time.
        */
       const bool was_crowded = arenas_.was_crowded();
       bool is_crowded = false;
@@ -66,7 +66,7 @@ class Program {
     }
 
    private:
-    /* A block for one call. */
+    /* A block of the pool, borrowed for one call. */
     class Loan {
      public:
       Loan(ArenaPool &pool, size_t bytes) : pool_(pool), block_(pool.take(bytes)) {}
@@ -85,7 +85,7 @@ class Program {
 
     const Program &program_;
     ArenaPool &arenas_;
-    std::byte *arena_ = nullptr; /* where the tensors are; the memory is another call's after a run */
+    std::byte *arena_ = nullptr; /* the block that tensors_ points into; after a run another call may use it */
     std::vector<void *> tensors_;
     ThreadGain gain_;
   };
@@ -112,7 +112,7 @@ class Program {
   const Kernels &kernels_;
   ProgramWeights weights_;
   std::shared_ptr<Pool> pool_;
-  mutable Pool alone_{1}; /* a pool without threads has no state */
+  mutable Pool alone_{1}; /* a pool without threads has no state: calls may share it */
   Arena arena_;
   std::vector<Port> inputs_; /* tensors in memory of the caller's */
   std::vector<Port> outputs_;

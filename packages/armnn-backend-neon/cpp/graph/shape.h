@@ -15,13 +15,13 @@ using Shape = SmallVector<int64_t>;
  */
 using Order = SmallVector<int32_t>;
 
-/* Why a layer is not taken. Thrown while a layer is lowered, caught by query and compile. */
+/* Why a layer is refused. Thrown while a layer is lowered, caught by query and compile. */
 struct Refusal {
   std::string reason;
   int32_t input = -1; /* the input that is refused; -1: none */
 };
 
-/* How many parts of a size hold n. */
+/* n / size, rounded up. */
 constexpr int64_t ratio_up(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 int64_t elements(const Shape &shape);
@@ -40,10 +40,10 @@ Shape in_memory(const Shape &shape, const Order &order);
 /* Where in memory an axis of the layer is. */
 size_t place_of(const Order &order, int64_t axis);
 
-/* An axis counted from the end if negative; refuses one outside of the rank. */
+/* The index of an axis, which is counted from the end if negative; refuses one outside of the rank. */
 int64_t whole_axis(int64_t axis, size_t rank);
 
-/* Row-major steps of a shape. */
+/* The row-major strides of a shape. */
 Shape strides_of(const Shape &shape);
 
 /* A tensor seen along one axis. */
@@ -53,7 +53,7 @@ struct Along {
   int64_t inner;
 };
 
-/* Args: shape: in memory; place: of the axis. */
+/* Args: shape: in memory; place: of the axis in this shape. */
 Along along(const Shape &shape, size_t place);
 
 }  // namespace cpuacc

@@ -131,7 +131,7 @@ class SmallVector {
  private:
   static constexpr size_t kFew = 6;
 
-  /* The other one is empty then. */
+  /* Moves the numbers of another vector here, which is empty then. */
   void take(SmallVector &other) {
     many_ = std::move(other.many_);
     if (many_ == nullptr) std::copy(other.few_, other.few_ + other.size_, few_);
@@ -141,7 +141,7 @@ class SmallVector {
 
   size_t size_ = 0;
   size_t room_ = kFew;
-  std::unique_ptr<T[]> many_; /* of more; nullptr: they are in few_ */
+  std::unique_ptr<T[]> many_; /* the numbers; nullptr: they are in few_ */
   T few_[kFew];
 };
 
