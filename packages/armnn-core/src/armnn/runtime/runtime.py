@@ -324,7 +324,7 @@ class Runtime(Closable):
         memory again. A run for which there is no memory does it by itself before it fails.
 
         Raises:
-            ClosingError: Memory could not be given back, or a backend failed; all others gave theirs.
+            ClosingError: Memory could not be given back, or a backend failed; others gave theirs.
         """
         closing = Closing("the memory kept for later", "is given back")
         for resources in self._networks.copy().values():
