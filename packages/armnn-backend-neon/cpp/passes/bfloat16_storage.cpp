@@ -8,8 +8,8 @@
 namespace cpuacc {
 namespace {
 
-/* Whether an operation decodes steps of 16 bits, or encodes them: bfloat16 has half of their digits, and what only
- * moves them must not lose the others.
+/* Whether an operation reads or writes quantized numbers of 16 bits. bfloat16 has half of their digits, and what
+ * only moves such numbers must not lose the others.
  */
 bool has_fine_steps(const Graph &graph, const Operation &operation) {
   const auto is_fine = [&](TensorId id) { return id != kNone && graph[id].type == ARMNN_QSYMM_S16; };
@@ -45,7 +45,7 @@ class Storage {
     return std::any_of(operation.inputs.begin(), operation.inputs.end(), is) || is(operation.outputs[0]);
   }
 
-  /* Most pointwise operations do not convert: their chain does. */
+  /* Most pointwise operations do not convert bfloat16 themselves: a chain of one link does it for them. */
   void make_chain(OperationPtr &operation) {
     std::vector<std::unique_ptr<Pointwise>> links;
     links.emplace_back(static_cast<Pointwise *>(operation.release()));
@@ -59,7 +59,7 @@ class Storage {
     return pointwise.access_pattern(graph_, input)->is_dense(graph_[operation.outputs[0]].count());
   }
 
-  /* Inputs and outputs of the graph, constants, and tensors that are not float32. */
+  /* Keeps inputs and outputs of the graph, constants, and tensors that are not float32 as they are. */
   void keep_what_others_see() {
     for (const TensorId id : graph_.inputs) keep(id);
     for (const TensorId id : graph_.outputs) keep(id);
@@ -82,7 +82,7 @@ class Storage {
     }
   }
 
-  /* Keeps tensors in float32 beside one that stays so; returns whether there were any. */
+  /* Keeps all tensors of a format-keeping operation in float32 if one of them is; returns whether any changed. */
   bool spread() {
     bool has_changed = false;
     const auto stays = [&](TensorId id) { return id != kNone && !is_bfloat16(id); };
@@ -104,11 +104,11 @@ class Storage {
 
   Graph &graph_;
   const Kernels &kernels_;
-  std::vector<bool> is_made_; /* of the memory of each tensor: an operation writes it */
-  std::vector<bool> fits_; /* and its writers and readers can do with bfloat16 */
+  std::vector<bool> is_made_; /* by the tensor that owns the memory: an operation writes it */
+  std::vector<bool> fits_; /* likewise: its writers and readers can use bfloat16 */
 };
 
-constexpr int kMostMakers = 6; /* one before the other: a branching graph has many ways back */
+constexpr int kMostMakers = 6; /* in a row: a branching graph has many ways back */
 
 const Operation *maker_of(const Graph &graph, TensorId id) {
   const TensorId owner = graph.owner(id);

@@ -10,14 +10,14 @@
 namespace cpuacc {
 namespace {
 
-constexpr size_t kNowhere = ~size_t{0};
+constexpr size_t kNoMaker = ~size_t{0};
 
 class Chaining {
  public:
   explicit Chaining(Graph &graph)
       : graph_(graph),
         users_(graph.tensors.size()),
-        makers_(graph.tensors.size(), kNowhere),
+        makers_(graph.tensors.size(), kNoMaker),
         is_delivered_(graph.tensors.size()),
         groups_(graph.operations.size()) {
     for (size_t i = 0; i < graph.operations.size(); ++i) {
@@ -46,20 +46,20 @@ class Chaining {
   size_t owner(TensorId id) const { return static_cast<size_t>(graph_.owner(id)); }
   TensorId made_by(size_t position) const { return graph_.operations[position]->outputs[0]; }
   int64_t count(size_t position) const { return graph_[made_by(position)].count(); }
-  /* nullptr: it is of another kind. */
+  /* nullptr if the operation is not pointwise. */
   const Pointwise *pointwise(size_t position) const {
     return dynamic_cast<const Pointwise *>(graph_.operations[position].get());
   }
 
-  /* Takes over the group that makes an operand, which then is computed where this operation is. */
+  /* Merges the group that computes an operand into this operation's group, if it can be computed here. */
   void join(size_t position, size_t input) {
     const Operation &operation = *graph_.operations[position];
     const TensorId id = operation.inputs[input];
     const size_t maker = makers_[owner(id)];
-    if (maker == kNowhere || groups_[maker].empty()) return;
+    if (maker == kNoMaker || groups_[maker].empty()) return;
     const size_t last = groups_[maker].back();
     if (last == position || groups_[last].size() + groups_[position].size() > costs::kMostLinks) return;
-    if (count(maker) != count(position) || !waits(groups_[last], position)) return;
+    if (count(maker) != count(position) || !can_wait(groups_[last], position)) return;
     SmallVector<size_t> both;
     std::merge(groups_[last].begin(), groups_[last].end(), groups_[position].begin(),
                groups_[position].end(), std::back_inserter(both));
@@ -67,10 +67,10 @@ class Chaining {
     groups_[position] = std::move(both);
   }
 
-  /* Whether only the group itself needs what it makes before this position, which reads all of
-   * it element by element.
+  /* Whether a group can be computed at a later position: before it only members read the group's results, and
+   * the operation there reads them element by element.
    */
-  bool waits(const SmallVector<size_t> &group, size_t position) const {
+  bool can_wait(const SmallVector<size_t> &group, size_t position) const {
     const auto is_member = [&](size_t i) { return std::binary_search(group.begin(), group.end(), i); };
     for (const size_t member : group) {
       for (const size_t user : users_[owner(made_by(member))]) {
@@ -80,7 +80,7 @@ class Chaining {
     const Pointwise &reader = *pointwise(position);
     for (size_t i = 0; i < reader.inputs.size(); ++i) {
       const size_t maker = makers_[owner(reader.inputs[i])];
-      if (maker == kNowhere || !is_member(maker)) continue;
+      if (maker == kNoMaker || !is_member(maker)) continue;
       if (!reader.access_pattern(graph_, i)->is_dense(count(position))) return false;
     }
     return true;
@@ -101,10 +101,10 @@ class Chaining {
   }
 
   Graph &graph_;
-  std::vector<SmallVector<size_t>> users_; /* of the memory of each tensor: positions */
-  std::vector<size_t> makers_; /* of the memory of each tensor */
-  std::vector<bool> is_delivered_; /* the caller reads it */
-  /* At the last of its members a whole group, at the others the position of that one. */
+  std::vector<SmallVector<size_t>> users_; /* of the memory of each tensor: the positions of its readers */
+  std::vector<size_t> makers_; /* of the memory of each tensor: the position of its writer */
+  std::vector<bool> is_delivered_; /* of the memory of each tensor: it is an output of the graph */
+  /* By position. The last member of a group has the positions of all members, the others that of the last one. */
   std::vector<SmallVector<size_t>> groups_;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Arithmetic in float32 between conversions from and to Float16 is computed in Float16 where the
- * level can, if the bits stay the same.
+ * level can, if the result has the same bits.
  */
 #include <algorithm>
 #include <map>
@@ -56,7 +56,7 @@ class Halving {
     return float16_arithmetic({halves[0], halves[1], to, arithmetic->broadcast}, arithmetic->operation);
   }
 
-  /* The Float16 tensor whose float32 a tensor is; kNone: there is none. */
+  /* The Float16 tensor that a float32 tensor was converted from; kNone: there is none. */
   TensorId halves_of(TensorId id) {
     if (id == kNone) return kNone;
     if (graph_[id].constant != nullptr) return constant_halves(id);
@@ -87,8 +87,8 @@ class Halving {
 
   Graph &graph_;
   const Kernels &kernels_;
-  std::vector<const Operation *> makers_; /* of each tensor */
-  std::map<TensorId, TensorId> constants_; /* of float32: as Float16 */
+  std::vector<const Operation *> makers_; /* the operation that writes each tensor */
+  std::map<TensorId, TensorId> constants_; /* float32 constants and their Float16 forms */
 };
 
 }  // namespace

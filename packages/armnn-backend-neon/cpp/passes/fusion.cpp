@@ -12,19 +12,19 @@
 
 namespace cpuacc {
 
-/* An operation and its slots; none where it is nullptr. */
+/* An operation and its slots; no slots if the operation is nullptr. */
 struct Producer {
   Operation *operation = nullptr;
   EpilogueSlots slots;
 };
 
-/* Which operation writes each tensor, and how many read it; an alias and an output of the graph read, too. */
+/* The operation that writes each tensor, and the number of readers: aliases and outputs of the graph count, too. */
 struct Uses {
   std::vector<int32_t> readers;
   std::vector<Operation *> writers;
 
   explicit Uses(const Graph &graph);
-  /* The writer of a tensor with one reader. */
+  /* The writer of a tensor if the tensor has one reader. */
   Producer only_producer(TensorId id) const;
 };
 
@@ -40,12 +40,12 @@ struct Candidate {
   const T *computes() const { return std::get_if<T>(&description); }
   /* The operation that computes an input for this operation alone. */
   Producer producer(size_t input) const { return uses.only_producer(operation.inputs[input]); }
-  /* The producer of an input that the operation may read in another shape. */
+  /* As producer, but the operation may read the producer's memory in another shape. */
   Producer producer_of_memory(size_t input) const;
 };
 
-/* Returns the producer that computes the operation as well from now on, its slots filled; nullptr if it
- * does not fit, and then nothing has changed.
+/* Fills slots of a producer so that it computes the candidate as well, and returns this producer; nullptr if the
+ * candidate fits none, and then nothing has changed.
  */
 using Rule = Operation *(const Candidate &candidate);
 
@@ -113,8 +113,8 @@ Operation *absorbing_producer(const Graph &graph, const Kernels &kernels, Uses &
 
 }  // namespace
 
-/* A producer moves to the place of what it absorbed, where all that it reads by now has been computed, and
- * may be absorbed itself there.
+/* A producer moves to the position of the operation that it absorbed, where all that it reads now has been
+ * computed. There it may be absorbed itself.
  */
 void fuse(Graph &graph, const Kernels &kernels) {
   drop_unread(graph);
@@ -136,7 +136,7 @@ void fuse(Graph &graph, const Kernels &kernels) {
 
 namespace {
 
-/* Makes of a function this one and then a later one, if kernels compute both as one. */
+/* Extends a function by a later one, if kernels compute both as one. */
 bool append(Elementwise &function, bool scales, const Elementwise &later) {
   if (function.function == Function::identity) {
     function = later;
@@ -183,7 +183,7 @@ Operation *fuse_byte_function(const Candidate &candidate) {
   return producer;
 }
 
-/* Arithmetic of bytes and a function of the same bytes, which is a function of them as well. */
+/* Arithmetic of bytes x and a function f(x): together they are one function of x. */
 
 Operation *fuse_byte_pair(const Candidate &candidate) {
   const auto *arithmetic = candidate.computes<Int8Arithmetic>();
@@ -208,7 +208,7 @@ Operation *fuse_byte_pair(const Candidate &candidate) {
   return nullptr;
 }
 
-/* Accumulators as float32, and their product with one number. */
+/* The conversion of accumulators to float32, and the product of these with one number. */
 
 Operation *fuse_dequantization(const Candidate &candidate) {
   const Operation &operation = candidate.operation;
@@ -251,12 +251,12 @@ Operation *fuse_int8_addition(const Candidate &candidate) {
   return nullptr;
 }
 
-/* A permutation of axes behind another one, where the memory in between may be read in another shape. */
+/* A permutation of axes after another one, where the memory in between may be read in another shape. */
 
 namespace {
 
-/* One permutation and then another, whose axes may be cut otherwise; nullopt: they do not fit together.
- * Axes of the memory in between, from the densest one on, are split where the other has a border.
+/* Two permutations as one. They may divide the memory in between into different axes: from the densest one on,
+ * an axis is split where the other permutation's axis ends. nullopt: an axis cannot be split so.
  */
 std::optional<CopyBox> composed(const CopyBox &first, const CopyBox &second) {
   if (elements(first.shape) == 0) return std::nullopt;
@@ -289,7 +289,7 @@ std::optional<CopyBox> composed(const CopyBox &first, const CopyBox &second) {
   }
 }
 
-/* Lets matrices, which are dense, go where the axes of theirs are permuted to, if rows stay side by side. */
+/* Lets dense matrices be stored with permuted axes, if the numbers of each row stay side by side. */
 bool permute(OutputMatrices &matrices, const CopyBox &box) {
   if (matrices.row_step != matrices.columns) return false; /* the rows are permuted already */
   const auto axis_of = [&](int64_t count, int64_t step) {
