@@ -293,9 +293,9 @@ def _key(values: Mapping[str, NDArray[Any]]) -> Hashable:
 
 
 def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:
-    """Return whether layers on stored values may come unasked.
+    """Return whether all layers on stored values may come before the backends are asked.
 
-    The backends are asked about the whole network then, which needs its shapes.
+    They are asked about the whole network afterwards, which needs its shapes.
     """
     if not options.rewrite or network.quantized_arithmetic is not QuantizedArithmetic.REAL:
         return False

@@ -103,9 +103,9 @@ def _offer_of(layer: Layer) -> _Offer:
 class Evaluator:
     """Computes layers with constant inputs during preparation.
 
-    What has one right value is computed here. The first backend that supports another layer
-    computes it: CpuRef if it is there, as the definition of right, then the backends of the
-    network.
+    Layers whose results have only one right value are computed here. Any other layer is computed
+    by the first backend that supports it: CpuRef, if it is there, as it defines what is right,
+    then the backends of the network.
     """
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
@@ -358,8 +358,8 @@ def _runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) 
 def _convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
     """Let a layer compute in Float32 between conversions.
 
-    (Arm NN does so in AssignBackends.) They run on the layer's backend if it converts, else on the
-    first that does.
+    (Arm NN does so in AssignBackends.) Conversions run on the layer's backend if it converts, else
+    on the first one that does.
     """
     backend = layer.backend or ""
     new = assignment.converting().compute_in(layer, _HALVES, DataType.FLOAT32)
@@ -427,7 +427,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def hand_back_islands(network: Network, assignment: Assignment, min_part: int) -> int:
-    """Hand parts of fewer layers to a backend beside them.
+    """Hand parts of few layers to a backend beside them.
 
     A part is an island if a neighboring part's backend runs all of its layers, too: its borders
     then go away. The smallest part goes first, as parts that it joins grow. A part with a layer
@@ -462,7 +462,7 @@ def _hand_back_smallest(network: Network, assignment: Assignment, min_part: int)
 
 
 def hand_back_light_parts(network: Network, assignment: Assignment) -> int:
-    """Hand parts of a device to a host's backend beside them if that is less than copying.
+    """Hand parts of a device to a host's backend beside them if that is less work than copying.
 
     It is about backends with memory of their own that state what a copy takes
     (:attr:`armnn.backends.Capability.COPY_LATENCY_BYTES`): their part moves if its layers are less
@@ -567,7 +567,7 @@ def _count_of(layers: Sequence[Layer]) -> str:
 def _taker(
     layers: Sequence[Layer], assignment: Assignment, among: Iterable[Candidate]
 ) -> Candidate | None:
-    """Return the first backend of some that is beside a part and runs all of its layers."""
+    """Return the first of some backends that is beside a part and runs all of its layers."""
     if any(layer.backend_hint == layer.backend for layer in layers):
         return None
     refused = {backend for layer in layers for backend in assignment.refused_by(layer)}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The kinds of memory of tensors, and the layers that copy them.
 
-The strategy is Arm NN's (``SelectTensorHandleStrategy``), but for what counts: a tensor is in the
-kind of memory that its producer offers and that it leaves least often. Where a reader's is another
-one, the reader gets an import of the memory if both sides can, else a copy, which all readers of
-that kind share. A reader that prefers another kind but takes this one, too, would bring the tensor
-there in each run itself: alone it may, but two of them get a copy, so that it crosses once.
+The strategy is Arm NN's (``SelectTensorHandleStrategy``), with another measure: of the kinds of
+memory that its producer offers, a tensor is in the one that it leaves least often. A reader of
+another kind gets an import of the memory if both sides can do that, else a copy, which all readers
+of that kind share. A reader that prefers another kind but takes this one, too, would bring the
+tensor there in each run itself: a single one does, but two get a copy, so that it crosses once.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _can_import(
     """Return whether tensors of one factory may stand on memory of another.
 
     They may on a kind of memory that the other one exports, and on a device that both import from,
-    but for devices that vendors number as they like. If they do not after all, they are copied.
+    except devices that vendors number as they like. Where an import fails, the tensor is copied.
     """
     importer = registered.import_factory(target)
     if importer is None:
