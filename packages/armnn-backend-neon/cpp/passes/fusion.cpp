@@ -18,7 +18,7 @@ struct Producer {
   EpilogueSlots slots;
 };
 
-/* The operation that writes each tensor, and the number of readers: aliases and outputs of the graph count, too. */
+/* The operation that writes each tensor, and how many read it: aliases and outputs of the graph count, too. */
 struct Uses {
   std::vector<int32_t> readers;
   std::vector<Operation *> writers;

@@ -32,7 +32,7 @@ int32_t quota_of(const std::string &folder) {
   return whole_cpus(quota, std::strtod(end, nullptr));
 }
 
-/* The quota of one of version 1; 0: none. */
+/* The quota of one cgroup of version 1; 0: none. */
 int32_t old_quota_of(const std::string &folder) {
   const auto number = [&](const char *name) {
     return std::strtod(text_of_file(folder + name).value_or("").c_str(), nullptr);
@@ -40,7 +40,7 @@ int32_t old_quota_of(const std::string &folder) {
   return whole_cpus(number("/cpu.cfs_quota_us"), number("/cpu.cfs_period_us"));
 }
 
-/* The cgroup of this process that has a controller, "" the one of version 2: "/a/b", or "". */
+/* The path of the cgroup of this process for a controller ("": of version 2): "/a/b", or "" for the root. */
 std::string own_cgroup(const std::string &controller) {
   const std::string text = text_of_file(CPUACC_OWN_CGROUPS).value_or("");
   std::string_view lines = text;
@@ -56,7 +56,7 @@ std::string own_cgroup(const std::string &controller) {
   return "";
 }
 
-/* The least quota of a cgroup and those around it. */
+/* The least quota of a cgroup and of those above it; 0: none. */
 int32_t tightest_quota(const std::string &root, std::string group, int32_t (*quota_in)(const std::string &)) {
   int32_t tightest = 0;
   while (true) {

@@ -6,8 +6,8 @@
 
 namespace cpuacc {
 
-/* The CPUs that this process may use: its affinity mask, bounded by the quotas of its cgroup and of
- * those around it.
+/* The number of CPUs in the affinity mask of this process, bounded by the quotas of its cgroup and of the cgroups
+ * above it.
  */
 int32_t usable_cpus();
 

@@ -10,8 +10,8 @@ namespace cpuacc {
 /* The number of forks between the first process and this one. */
 int64_t fork_generation();
 
-/* A mutex that a fork waits for, so that what it guards is whole in the child, and the mutex free. While a thread
- * holds one, it locks, makes and ends no other one.
+/* A mutex that fork() waits for, so that in the child the guarded data is consistent and the mutex is unlocked. A
+ * thread that holds one must not lock, construct or destroy another one.
  */
 class ForkSafeMutex {
  public:

@@ -13,12 +13,12 @@ constexpr int kWarmUps = 3;
 constexpr int kMeasured = 2;
 constexpr int kSlowInARow = 4; /* one or two may have lost time to other programs */
 constexpr int kTried = 3; /* the first of them wakes the threads */
-constexpr double kSlow = 1.05; /* of the best time alone */
+constexpr double kSlow = 1.05; /* times the best time on one thread */
 constexpr double kLongNs = 3.0e6; /* of runs whose loops are long enough for threads anywhere */
 constexpr double kLeastStayNs = 5.0e6;
 constexpr double kMostStayNs = 200.0e6;
 constexpr double kRefreshNs = 200.0e6; /* after which a small gain is looked at again */
-constexpr double kSmallGain = 0.75; /* of the time alone, or more */
+constexpr double kSmallGain = 0.75; /* a shared run takes at least this part of the time on one thread */
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void ThreadGain::enter(Phase phase) {
 void ThreadGain::note(double ns) {
   ++runs_;
   spent_ns_ += ns;
-  /* of those that are compared */
+  /* of the runs of which the best is kept */
   const bool is_first = runs_ == 1 || (phase_ == Phase::single_thread && runs_ % kTried == 1);
   best_ns_ = is_first ? ns : std::min(best_ns_, ns);
   switch (phase_) {
@@ -72,7 +72,7 @@ void ThreadGain::note_shared(double ns) {
     return enter(Phase::verify);
   }
   if (spent_ns_ < kRefreshNs) return;
-  /* The time of a run on one thread may have been measured in a slow minute. */
+  /* alone_ns_ may have been measured while the machine was slow. */
   if (best_ns_ > kSmallGain * alone_ns_) return enter(Phase::measure);
   enter(Phase::shared);
 }

@@ -8,17 +8,18 @@ namespace cpuacc {
 
 /* Decides by the times of earlier runs whether the next one shares its loops among threads.
  *
- * The price of sharing changes. On one virtual machine a cache line took 80 ns to another CPU and back, and 450 ns some
- * seconds later, when the host ran the two CPUs elsewhere. A program of many short loops then takes almost twice as
- * long with two threads as with one. So two runs are timed on one thread. When shared runs repeatedly take longer,
- * two more are, as the host may have slowed down both kinds since; if shared ones do take longer, the next runs use one
- * thread for a while; after that some are shared again. What is compared are the best of few runs of the same moment:
- * the best of many would be the luckiest. Results have the same bits with any number of threads.
+ * The price of sharing changes. On one virtual machine a cache line took 80 ns to another CPU and back, and 450 ns
+ * some seconds later, when the host ran the two CPUs elsewhere. A program of many short loops then takes almost
+ * twice as long with two threads as with one. So two runs are timed on one thread. When shared runs repeatedly take
+ * longer than these, two more runs are timed on one thread, as the host may have slowed down both kinds since. If
+ * the shared runs are slower than those, too, the next runs use one thread for a while; after that some are shared
+ * again. Each comparison is between the best of a few runs: the best of many would be the luckiest. Results have
+ * the same bits with any number of threads.
  */
 class ThreadGain {
  public:
-  /* Whether it takes note of the next run. Not of runs that are shorter than any loop that is shared: to ask for the
-   * time takes a tenth of one of half a microsecond.
+  /* Whether the next run is to be timed. Runs that are shorter than any loop that is shared are not: reading the
+   * clock takes a tenth of a run of half a microsecond.
    */
   bool is_timed() const { return phase_ != Phase::too_short; }
   /* Whether the next run uses the calling thread only. */
@@ -45,13 +46,13 @@ class ThreadGain {
 
   Phase phase_ = Phase::warm_up;
   int runs_ = 0; /* of this phase */
-  int slow_ = 0; /* shared ones in a row that took longer than alone */
+  int slow_ = 0; /* shared runs in a row that took longer than a run on one thread */
   double best_ns_ = 0.0; /* of this phase */
   double spent_ns_ = 0.0; /* in this phase */
   double slow_ns_ = 0.0; /* the time of the best of the slow runs */
-  double before_verify_ns_ = 0.0; /* spent in the phase of these */
+  double before_verify_ns_ = 0.0; /* spent in the phase of the slow runs */
   double alone_ns_ = 0.0; /* the time of a run on one thread */
-  double stay_ns_ = 0.0; /* how long runs stay alone */
+  double stay_ns_ = 0.0; /* how long runs stay on one thread */
   Clock::time_point start_;
 };
 

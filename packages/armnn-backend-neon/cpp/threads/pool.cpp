@@ -22,12 +22,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/* How long a thread spins before it sleeps: stretches of loops that are too short for threads are shorter. Not a
- * number of spins: the instruction that relaxes a CPU takes from tens to hundreds of cycles, by the CPU.
+/* How long a thread spins before it sleeps: longer than most stretches of loops that are too short for threads. It
+ * is not a number of spins, as the pause instruction takes tens to hundreds of cycles, depending on the CPU.
  */
 constexpr auto kSpinning = std::chrono::microseconds(100);
 constexpr int kSpinsPerLook = 32; /* at the clock */
-/* an event later than this after the last one is a first one */
+/* a loss of time this long after the last time alone counts as a first one */
 constexpr auto kForgotten = std::chrono::milliseconds(100);
 constexpr int64_t kChunksPerShare = 8;
 
@@ -39,7 +39,7 @@ inline void relax() {
 #endif
 }
 
-/* Returns whether it is done by then. */
+/* Spins for kSpinning at most; returns whether is_done() was true by then. */
 template <typename IsDone>
 bool spin_until(const IsDone &is_done) {
   const auto end = std::chrono::steady_clock::now() + kSpinning;
@@ -52,7 +52,7 @@ bool spin_until(const IsDone &is_done) {
   return false;
 }
 
-/* While it lives, threads that this one starts get no signals: the host handles them on its own. */
+/* While one lives, threads that this thread starts block all signals: the host's threads handle them. */
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -68,8 +68,8 @@ class SignalsBlocked {
 
 }  // namespace
 
-/* A share is one line of memory, which has all that its thread reads and writes: a loop costs the time in which the
- * line passes to the other CPU and back.
+/* A share is one cache line, which has all that its thread reads and writes: sharing a loop costs the time in
+ * which this line passes to the other CPU and back.
  */
 struct Pool::Team {
   explicit Team(int32_t threads, double worth_waking_ns)
@@ -78,12 +78,12 @@ struct Pool::Team {
     try {
       for (int32_t i = 1; i < threads; ++i) workers.emplace_back([this, i] { work(i); });
     } catch (const std::system_error &) {
-      /* The system gives no more threads: those that are there do, or the calling one alone. */
+      /* The system starts no more threads: the loops run on those that it started and on the calling one. */
     }
   }
 
   ~Team() {
-    io.store(true);
+    is_ending.store(true);
     ++round;
     for (Share &share : shares) share.left.store(round * kRound);
     { const std::lock_guard<std::mutex> guard(mutex); }
@@ -111,7 +111,7 @@ struct Pool::Team {
     }
     Share &own = shares.front();
     own.deal(0, first_of(1, count), chunk, part, arg);
-    own.left.store(round * kRound + own.chunks - 1, std::memory_order_release); /* the first one is taken */
+    own.left.store(round * kRound + own.chunks - 1, std::memory_order_release); /* the first chunk is taken */
     if (sleepers.load(std::memory_order_relaxed) > 0) wake_for(loop_ns);
     own.compute(0, 0);
     int64_t computed = 1;
@@ -127,7 +127,7 @@ struct Pool::Team {
       if (shared_ns > costs::kCalmNs) alone_per_lost = costs::kLeastAlonePerLost;
       return;
     }
-    /* A thread that wakes may begin on the caller's CPU and leave it at once: only repeated ones take long. */
+    /* A thread that wakes may begin on the caller's CPU and leave it at once: the first time alone is short. */
     is_crowded.store(false, std::memory_order_relaxed);
     const auto now = Clock::now();
     if (now > alone_until + kForgotten) {
@@ -144,11 +144,11 @@ struct Pool::Team {
  private:
   static constexpr uint64_t kRound = 0x10000;
 
-  /* A thread's share of a loop. Another thread reads all but left only after it took a chunk, and the calling thread
-   * writes it when all chunks are done.
+  /* A thread's share of a loop. Members other than left are read only by a thread that took a chunk of the share,
+   * and written by the calling thread only when all chunks are done.
    */
   struct alignas(64) Share {
-    std::atomic<uint64_t> left{0}; /* the number of the loop, times kRound, and of chunks that are not taken */
+    std::atomic<uint64_t> left{0}; /* the number of the loop times kRound, plus the number of chunks not taken */
     std::atomic<int64_t> done{0}; /* chunks of all shares and loops that its thread has computed */
     Part part = nullptr;
     const void *arg = nullptr;
@@ -197,7 +197,7 @@ struct Pool::Team {
     uint64_t seen = 0;
     while (true) {
       await_round(own, seen);
-      if (io.load()) return;
+      if (is_ending.load()) return;
       seen = own.left.load(std::memory_order_relaxed) / kRound;
       for (size_t i = 0; i < shares.size(); ++i) {
         Share &share = shares[(static_cast<size_t>(thread) + i) % shares.size()];
@@ -221,7 +221,7 @@ struct Pool::Team {
     sleepers.fetch_sub(1);
   }
 
-  /* One that falls asleep just now misses this loop, which needs no thread but the calling one. */
+  /* A thread that falls asleep just now may miss this loop, which the calling thread then computes alone. */
   void wake_for(double loop_ns) {
     slept_ns += loop_ns;
     if (slept_ns < worth_waking_ns) return;
@@ -235,7 +235,7 @@ struct Pool::Team {
     done.notify_one();
   }
 
-  /* Until all that they took is done. Returns the nanoseconds that the calling thread slept. */
+  /* Waits until all chunks that others took are done. Returns the nanoseconds that the calling thread slept. */
   double await_others() {
     const auto is_done = [&] {
       int64_t sum = 0;
@@ -256,24 +256,24 @@ struct Pool::Team {
   std::vector<Share> shares;
   const double worth_waking_ns;
   uint64_t round = 0;
-  int64_t done_by_others = 0; /* chunks of all loops */
-  bool is_alone = false; /* loops stay on the calling thread, as another lost its CPU within one */
+  int64_t done_by_others = 0; /* chunks of all loops that other threads took */
+  bool is_alone = false; /* short loops run on the calling thread, until alone_until */
   Clock::time_point alone_until;
-  double next_alone_ns = costs::kLeastAloneNs; /* after the next loop with a thread on the caller's CPU */
-  double alone_per_lost = costs::kLeastAlonePerLost; /* after the next loss */
-  double shared_ns = 0.0; /* of loops since the last such one */
-  double slept_ns = 0.0; /* of loops since a thread was woken that found one asleep */
+  double next_alone_ns = costs::kLeastAloneNs; /* at the next loop with a thread on the caller's CPU */
+  double alone_per_lost = costs::kLeastAlonePerLost; /* times the time lost, at the next loss */
+  double shared_ns = 0.0; /* of loops since the last loss or thread on the caller's CPU */
+  double slept_ns = 0.0; /* of loops that met a sleeping thread since the last waking */
   alignas(64) std::atomic<int32_t> sleepers{0};
   std::atomic<bool> caller_sleeps{false};
   std::atomic<bool> is_crowded{false}; /* a thread ran on the CPU of the calling one: there is no other for it */
-  std::atomic<bool> io{false};
+  std::atomic<bool> is_ending{false};
   std::mutex mutex;
   std::condition_variable wake;
   std::condition_variable done;
   std::vector<std::thread> workers;
 
  public:
-  const int64_t owner; /* the generation that started the threads */
+  const int64_t owner; /* the fork generation of the process that started the threads */
 };
 
 Pool::Pool(int32_t threads, double least_ns) : threads_(std::max(1, threads)), least_ns_(least_ns), cpus_(threads > 1 ? usable_cpus() : 1) {}
@@ -286,7 +286,7 @@ Pool::~Pool() {
 void Pool::run_parts(int64_t count, double item_ns, Part part, const void *arg) {
   const int64_t own = fork_generation() + 1;
   int64_t user = user_.load(std::memory_order_relaxed);
-  /* A parent process that forked within a loop left its mark: it is not ours. */
+  /* A parent process that forked within a loop left its own mark in user_, which does not count here. */
   if (user == own || !user_.compare_exchange_strong(user, own, std::memory_order_acquire)) {
     return part(arg, 0, count, 0);
   }

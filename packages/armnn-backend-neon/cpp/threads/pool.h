@@ -10,15 +10,15 @@
 
 namespace cpuacc {
 
-/* Starts its threads with the first loop that is worth them. A thread waits spinning for a tenth of a
- * millisecond, then sleeps until loops, one long one or some short ones, are worth waking it. After a fork the child starts threads of its own. While one call uses
- * the pool, loops of other calls run on their own thread.
+/* Starts its threads with the first loop that is worth them. A thread spins for a tenth of a millisecond, then
+ * sleeps until one long loop, or several short ones together, are worth waking it. After a fork the child starts
+ * threads of its own. While one call uses the pool, loops of other calls run on their own threads.
  *
- * A loop is dealt out in one share for each thread, so that a thread finds what it wrote in its
- * caches; each takes chunks of its share, then of the others'. The calling thread ends with all that
- * is not begun yet: a thread that sleeps or was taken off its CPU delays it by a chunk at most. One that was taken off
- * its CPU within a chunk may delay it by a time slice: then the next short loops run on the calling thread alone,
- * until what was lost is little beside them.
+ * A loop is split into one share for each thread, so that a thread finds in its caches what it wrote before. A
+ * thread takes chunks of its own share, then of the others'. The calling thread computes all chunks that nobody
+ * has begun, so a thread that sleeps or was taken off its CPU delays it by a chunk at most. A thread that was
+ * taken off its CPU within a chunk may delay it by a time slice: then short loops run on the calling thread alone
+ * for a multiple of the time that was lost.
  */
 class Pool {
  public:
@@ -30,13 +30,13 @@ class Pool {
 
   int32_t threads() const { return threads_; }
   double least_ns() const { return least_ns_; }
-  /* The CPUs that this process may use; one for a pool of one thread, which does not ask. */
+  /* The number of CPUs that this process may use; 1 for a pool of one thread. */
   int32_t cpus() const { return cpus_; }
 
   /* Calls body(begin, end, thread) for parts of 0 .. count - 1; thread < threads(). Returns when all
-   * are done. Must not throw.
+   * are done. body must not throw.
    *
-   * Args: item_ns: the time of one of the count, in nanoseconds.
+   * Args: item_ns: the time of one item, in nanoseconds.
    */
   template <typename Body>
   void run(int64_t count, double item_ns, const Body &body) {
@@ -66,7 +66,7 @@ class Pool {
   int32_t threads_;
   double least_ns_;
   int32_t cpus_;
-  std::atomic<int64_t> user_{0}; /* 1 + the generation of the process whose loop uses the team */
+  std::atomic<int64_t> user_{0}; /* 1 + the fork generation of the process whose loop uses the team; 0: none */
   std::unique_ptr<Team> team_;
 };
 
