@@ -51,7 +51,7 @@ class BroadcastFunction final : public Pointwise {
     });
   }
 
-  /* An operand with the strides of the output. */
+  /* Only an operand with the strides of the output. */
   bool may_overwrite(size_t input) const override {
     return bytes_[input] == to_bytes_ && iteration_.strides[input] == strides_of(iteration_.shape);
   }
@@ -95,7 +95,7 @@ class BroadcastFunction final : public Pointwise {
 
 }  // namespace
 
-/* Neighboring axes that all operands walk through as through one become one. */
+
 Iteration merged(const Iteration &from) {
   Iteration result{{}, std::vector<Shape>(from.strides.size())};
   for (size_t i = 0; i < from.shape.size(); ++i) {
@@ -198,7 +198,7 @@ using Modular = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
 template <typename T>
 constexpr bool kIsInteger = std::is_integral_v<T>;
 
-/* A function of the standard library; that of integers wraps around. */
+/* A function object of the standard library; on integers it wraps around. */
 template <template <typename> class F>
 struct Wrapping {
   template <typename T>
@@ -272,7 +272,7 @@ struct Smaller {
   static T of(T x, T y) { return x != x || x < y ? x : y; }
 };
 
-/* Powers; the only whole ones of integers to a negative exponent are those of 1 and -1. */
+/* Powers. With a negative exponent, only those of the integers 1 and -1 are whole; others become 0. */
 struct Power {
   template <typename T>
   static T of(T x, T y) {

@@ -9,23 +9,23 @@
 
 namespace cpuacc {
 
-/* Computes n contiguous elements; a step of an operand is how many of its elements apart
- * two neighbors read.
+/* Computes n contiguous elements of the output. steps[i] is the distance, in elements, between what two
+ * neighboring elements of the output read of operand i.
  */
 using SpanFunction = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
 
-/* The kinds of span functions: a plain function of elements, the sum of two Signed32, or arithmetic on bytes in
- * steps of the output.
+/* The kinds of span functions: a plain function of elements, the sum of two Signed32, or arithmetic on the stored
+ * numbers of operands that are quantized as the output is.
  */
 enum class SpanKind { plain, whole_sum, in_output_steps };
 
-/* An iteration over a dense output and operands with the strides of each. */
+/* An iteration over a dense output and operands, with the strides of each operand. */
 struct Iteration {
   Shape shape;
   std::vector<Shape> strides; /* of each operand */
 };
 
-/* Neighboring axes that all operands step through as through one become one. */
+/* Merges neighboring axes that all operands step through as if they were one. */
 Iteration merged(const Iteration &from);
 
 OperationPtr broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
@@ -73,7 +73,7 @@ class Binary : public Pointwise {
         element_bytes_(element_bytes) {}
 
   void run(const Frame &frame) const override;
-  /* An operand with the strides of the output. */
+  /* Only an operand with the strides of the output. */
   bool may_overwrite(size_t input) const override;
   std::optional<AccessPattern> access_pattern(const Graph &, size_t input) const override {
     return access_pattern_of(broadcast_.shape, input == 0 ? broadcast_.x : broadcast_.y);
@@ -92,7 +92,7 @@ class Binary : public Pointwise {
  private:
   /* Which operand is one short row, the same for all rows of the other; -1: neither. */
   int32_t repeated_side() const;
-  /* Many rows at once, beside copies of the repeated one. */
+  /* Computes many rows at once, with as many copies of the repeated row. */
   void run_repeated(const Frame &frame, int32_t side) const;
 
   int64_t element_bytes_;

@@ -62,8 +62,9 @@ class Cast final : public Unary {
   Convert convert_;
 };
 
-/* To float32 such that what is then rounded to a half is rounded only once: what float32 cannot hold
- * becomes the odd one of its neighbors, which is no half, nor between two of them.
+/* Converts to float32 by rounding to odd, so that a later rounding to 16 bits is as exact as a direct one: a
+ * number that float32 cannot hold becomes the neighbor whose last bit is 1, which is neither a float of 16 bits
+ * nor halfway between two of them.
  */
 template <typename From>
 void convert_to_odd(const void *from, void *to, int64_t n) {

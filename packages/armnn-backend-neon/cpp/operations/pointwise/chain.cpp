@@ -23,7 +23,7 @@ void fill_runs(const void *from, void *to, const AccessPattern &pattern, int64_t
   }
 }
 
-/* One period, from the middle on, then copies of it. */
+/* Copies one period, beginning at a byte within it, again and again. */
 void copy_periods(const std::byte *from, std::byte *to, int64_t period, int64_t at, int64_t bytes) {
   const auto put = [&](int64_t place, const std::byte *source, int64_t most) {
     const int64_t size = std::min(most, bytes - place);
@@ -35,7 +35,7 @@ void copy_periods(const std::byte *from, std::byte *to, int64_t period, int64_t 
   while (done < bytes) done = put(done, to, done);
 }
 
-/* n elements from first on, as the output meets them. */
+/* Copies n elements as the output reads them from its element first on. */
 void copy_repeated(const std::byte *from, std::byte *to, const AccessPattern &pattern, int64_t bytes,
                    int64_t first, int64_t n) {
   if (pattern.inner == 1) {
@@ -78,7 +78,7 @@ Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links,
   choose_buffers();
 }
 
-/* Where the operands of a link are; those of links before it are told later which buffer. */
+/* Notes where the operands of a link are: of an earlier link's result its number, until buffers are chosen. */
 void Chain::connect(const Graph &graph, Link &link, const std::vector<TensorId> &made) {
   for (size_t i = 0; i < link.operation->inputs.size(); ++i) {
     const TensorId id = link.operation->inputs[i];
@@ -100,7 +100,7 @@ void Chain::connect(const Graph &graph, Link &link, const std::vector<TensorId> 
   }
 }
 
-/* A buffer is free again behind the last link that reads it; copies have their own. */
+/* A buffer is free again after the last link that reads it; copies have buffers of their own. */
 void Chain::choose_buffers() {
   std::vector<size_t> last(links_.size());
   for (size_t i = 0; i < links_.size(); ++i) {
@@ -131,8 +131,8 @@ void Chain::choose_buffers() {
   }
 }
 
-/* As many elements as all buffers have room for in the cache; a multiple of what is repeated, if that
- * is short, so that its copy lasts; a part of a longer row, which is read where it is.
+/* Makes a block as large as all buffers together fit into the cache; but a multiple of a short operand that is
+ * repeated, so that its copy serves all blocks, or an equal part of a longer repeated row, which is read in place.
  */
 void Chain::choose_block(int64_t cache_bytes) {
   const auto buffers = static_cast<int64_t>(std::max<size_t>(buffers_, 1));
@@ -178,7 +178,7 @@ bool Chain::can_read_bfloat16(const Kernels &, size_t input) const {
   return true;
 }
 
-/* An input in bfloat16 has a buffer of its own, unless the link reads bfloat16. */
+/* An operand in bfloat16 gets a buffer for its float32 block, unless the link reads bfloat16. */
 void Chain::note_storage(const Setup &setup) {
   const auto is_bfloat16 = [&](TensorId id, int64_t bytes) { return bytes == sizeof(float) && setup.is_bfloat16(id); };
   for (Link &link : links_) {

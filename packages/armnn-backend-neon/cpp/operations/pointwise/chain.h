@@ -9,21 +9,21 @@
 
 namespace cpuacc {
 
-/* Computes a block of each of its links in turn, then the next block. Every link does what it does
- * alone, so the results are the same to the last bit.
+/* Computes a block of elements with each of its links in turn, then the next block. Every link computes
+ * as it does alone, so the results have the same bits.
  */
 class Chain final : public Operation {
  public:
-  /* Args: links: operations of one number of elements, each behind those that it
-   * reads; outputs: what others read of theirs.
+  /* Args: links: operations whose outputs have the same number of elements, each after those that it
+   * reads; outputs: those of their outputs that others read.
    */
   Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links, std::vector<TensorId> outputs);
 
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
-  /* An input that no link reads behind the one that writes. */
+  /* Only a dense input that no link reads after the link that writes the first output. */
   bool may_overwrite(size_t input) const override;
-  /* Blocks of an input as long as the output are widened, those of an output rounded. */
+  /* Blocks of an input that is as long as the output are widened to float32, those of an output rounded. */
   bool can_read_bfloat16(const Kernels &, size_t input) const override;
   bool can_store_bfloat16(const Kernels &) const override { return true; }
 
@@ -48,24 +48,24 @@ class Chain final : public Operation {
     int64_t bytes;
     bool is_bfloat16 = false; /* the output is float32 stored in bfloat16 */
     bool takes_bfloat16 = false; /* the link reads or stores bfloat16 itself */
-    size_t wide = kNone; /* the buffer for a block of it in float32: one that is free there, or of its own */
+    size_t wide = kNone; /* the buffer for a block of the output in float32 */
   };
 
   /* Blocks that a thread computes one after the other. */
   struct Blocks {
     const Frame &frame;
     std::byte *own; /* the thread's buffers */
-    int64_t first; /* element */
+    int64_t first; /* the first element of the first block */
   };
 
   void connect(const Graph &graph, Link &link, const std::vector<TensorId> &made);
   void choose_buffers();
   void note_storage(const Setup &setup);
   void choose_block(int64_t cache_bytes);
-  /* Where n elements of an operand begin, to be read with a step. */
+  /* Returns where n elements of an operand begin, and the step with which they are read. */
   const void *read(const Blocks &blocks, const Operand &operand, bool takes_bfloat16, int64_t first, int64_t n,
                    int64_t &step) const;
-  /* A link that reads or stores bfloat16 itself. */
+  /* Computes a link that reads or stores bfloat16 itself. */
   void compute_numbers(const Blocks &blocks, const Link &link, const void *const *operands, const int64_t *steps,
                        int64_t first, int64_t n) const;
   void compute(const Blocks &blocks, int64_t first, int64_t n) const;

@@ -9,7 +9,7 @@ namespace cpuacc {
 /* Conversion of floats of 16 bits, or of stored integers with one scale per tensor, from or to float32. */
 class FormatConversion final : public Unary {
  public:
-  /* Args: stored: the data type of the side that is not Float32; decodes: whether that is what it reads. */
+  /* Args: stored: the data type of the side that is not Float32; decodes: whether that side is the input. */
   FormatConversion(Io io, armnn_data_type stored, bool decodes) : Unary(io), stored_(stored), decodes_(decodes) {}
 
   Description describe() const override;

@@ -36,7 +36,7 @@ struct Reciprocal {
   static T of(T x) { return T(1) / x; }
 };
 
-/* Negated by its magnitude, so that the lowest integer is its own negative. */
+/* Negates integers as unsigned ones, so that the lowest integer is its own negative. */
 struct Negative {
   template <typename T>
   static T of(T x) {

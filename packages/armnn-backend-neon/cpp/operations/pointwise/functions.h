@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of spans of elements of any data type that no kernel has, by the numbers of their layers. */
+/* Span functions, of any data type, that no kernel has; a number is that of the layer's operation. */
 #pragma once
 
 #include <memory>
@@ -9,16 +9,16 @@
 
 namespace cpuacc {
 
-/* By the numbers of ElementwiseUnary; nullptr: not for this type. */
+/* By the operation's number in ElementwiseUnary; nullptr: not for this type. */
 SpanFunction element_function(int64_t operation, armnn_data_type type);
 
-/* By the numbers of ElementwiseBinary; nullptr: not for this type. */
+/* By the operation's number in ElementwiseBinary; nullptr: not for this type. */
 SpanFunction arithmetic_function(int64_t operation, armnn_data_type type);
 
 /* Whether an element takes many times as long as an addition. */
 bool is_costly(int64_t operation);
 
-/* By the numbers of Comparison and LogicalBinary. Throws Refusal for others; nullptr: not for this type. */
+/* By the number in Comparison or LogicalBinary. Throws Refusal for others; nullptr: not for this type. */
 SpanFunction comparison_function(int64_t number, armnn_data_type type);
 
 SpanFunction logical_function(int64_t number);
@@ -50,7 +50,7 @@ OperationPtr combine(const BinaryOperands &operands, Arithmetic operation);
 OperationPtr float16_function(const Kernels &kernels, Io io, const Elementwise &function);
 OperationPtr float16_arithmetic(const BinaryOperands &operands, Arithmetic operation);
 
-/* y is the slope. */
+/* x where it is positive, else x * y. */
 OperationPtr prelu(const BinaryOperands &operands);
 
 /* scale * x + shift, a number of each per channel; the channels are last. */

@@ -28,21 +28,21 @@ class Pointwise : public Operation {
 
   using Operation::Operation;
 
-  /* How it reads an operand; none: in another way. */
+  /* How it reads an operand; nullopt: not by an access pattern. */
   virtual std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const = 0;
   /* Computes n contiguous elements. A step is 1, or 0 for an operand that is one number
    * for all of them.
    */
   virtual void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                             int64_t n) const = 0;
-  /* Whether it does the same with operands and results in bfloat16, at a level that multiplies it. */
+  /* Whether compute_numbers, at a level that multiplies bfloat16, does the same with bfloat16. */
   virtual bool takes_bfloat16() const { return false; }
   virtual void compute_numbers(const Kernels &, const FloatInput *, FloatOutput, int64_t) const {}
   /* The time of one number, as a multiple of costs::element. */
   virtual double in_elements() const { return costs::kOneElement; }
 };
 
-/* Each element from the one at the same place. */
+/* Computes each element from the one at the same place. */
 class Unary : public Pointwise {
  public:
   using Pointwise::Pointwise;

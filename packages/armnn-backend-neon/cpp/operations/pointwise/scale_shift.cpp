@@ -5,8 +5,8 @@
 namespace cpuacc {
 namespace {
 
-/* scale * x + shift, a number of each per channel; the channels are last. Then times a row, plus a row, as separate
- * layers compute it.
+/* scale * x + shift, a number of each per channel; the channels are last. The result may then be multiplied by a
+ * row, and a row added to it, with the same bits as by separate layers.
  */
 class ScaleShift final : public Pointwise {
  public:
@@ -61,7 +61,7 @@ class ScaleShift final : public Pointwise {
     });
   }
 
-  /* Args: operand: where those behind the first input are. */
+  /* Args: operand: returns where an input after the first one begins. */
   template <typename In, typename Operand>
   ScaledRowsOf<In> rows_of(const In *x, FloatOutput to, int64_t count, int64_t columns, const Operand &operand) const {
     const float *factor = has_factor_ ? operand(3) : nullptr;
@@ -70,7 +70,7 @@ class ScaleShift final : public Pointwise {
   }
 
   Elementwise function_{Function::identity, 0.0f, 0.0f};
-  bool has_factor_ = false; /* behind the shift */
+  bool has_factor_ = false; /* the input after the shift */
   bool has_addend_ = false; /* the last input */
   bool is_input_bfloat16_ = false;
   bool is_output_bfloat16_ = false;
