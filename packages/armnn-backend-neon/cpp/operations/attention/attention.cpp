@@ -23,7 +23,7 @@ class Attention final : public Operation {
 
   size_t prepare(const Setup &setup) override {
     const Kernels &kernels = setup.kernels;
-    constexpr int64_t kTiles = 4; /* of queries that go together */
+    constexpr int64_t kTiles = 4; /* tiles of queries that are computed together */
     rows_ = std::min<int64_t>(sizes_.queries, kTiles * kernels.rows);
     key_layout_ = {1, 0, sizes_.depth, 1, sizes_.keys, sizes_.depth};
     value_layout_ = {1, 0, sizes_.keys, sizes_.width, sizes_.width, 1};
@@ -83,7 +83,7 @@ class Attention final : public Operation {
                  frame.kernels, reinterpret_cast<Number *>(packed + key_bytes_));
   }
 
-  /* Args: head: of the queries, counted through the batch; first: query. */
+  /* Args: head: of the queries, counted over the whole batch; first: the first query. */
   void attend(const Frame &frame, int64_t head, int64_t first, std::byte *memory) const {
     const int64_t count = std::min(rows_, sizes_.queries - first);
     const int64_t shared = sizes_.heads / sizes_.groups; /* heads of queries that share keys */
@@ -121,7 +121,7 @@ class Attention final : public Operation {
         rules_.is_causal ? std::clamp<int64_t>(query + rules_.first_keys, 0, sizes_.keys) : sizes_.keys;
     std::fill(scores + seen, scores + sizes_.keys, 0.0f);
     if (seen == 0) return;
-    /* Only scores that are all minus infinity weigh nothing: the first one tells of most that are not. */
+    /* All weights are 0 only if all scores are minus infinity, which they are not if the first one is finite. */
     if (inputs[3] == kNone && rules_.softcap == 0.0f && std::isfinite(scores[0])) {
       return kernels.softmax(scores, scores, 1, seen, rules_.scale, false);
     }
@@ -154,7 +154,7 @@ class Attention final : public Operation {
   AttentionSizes sizes_;
   AttentionRules rules_;
   Shape mask_steps_;
-  int64_t rows_ = 0; /* queries that go together */
+  int64_t rows_ = 0; /* queries that are computed together */
   WeightLayout key_layout_{};
   WeightLayout value_layout_{};
   size_t key_bytes_ = 0;
@@ -166,14 +166,15 @@ class Attention final : public Operation {
   bool has_truth_ = false;
 };
 
-/* Some keys of a cache, from one on. */
+/* The keys first .. last - 1 of a cache. */
 struct Keys {
   int64_t first, last;
   int64_t count() const { return last - first; }
 };
 
-/* Attention to the first keys of a cache, as many as a run says. The heads that share keys go together, so that these are
- * read once; nothing of the cache is copied, but for values whose rows are not whole registers.
+/* Attention to the first keys of a cache, whose number is an input. The heads that share keys are computed
+ * together, so that keys are read once. Nothing of the cache is copied, except values whose rows are not whole
+ * registers.
  */
 class CachedAttention final : public Operation {
  public:
@@ -183,7 +184,7 @@ class CachedAttention final : public Operation {
   size_t prepare(const Setup &setup) override {
     const Kernels &kernels = setup.kernels;
     all_rows_ = sizes_.heads / sizes_.groups * sizes_.queries;
-    constexpr int64_t kFewRows = 8; /* of which keys multiply each: a gemm has tiles for more */
+    constexpr int64_t kFewRows = 8; /* up to which keys multiply each row; a gemm has tiles for more */
     are_few_ = all_rows_ <= kFewRows;
     rows_ = std::min<int64_t>(all_rows_, are_few_ ? kFewRows : kernels.columns);
     is_wide_ = setup[inputs[3]].type == ARMNN_SIGNED64;
@@ -217,7 +218,7 @@ class CachedAttention final : public Operation {
  private:
   WeightLayout query_layout(int64_t rows) const { return {1, 0, sizes_.depth, 1, rows, sizes_.depth}; }
 
-  /* The rows of an item's cache. Throws std::out_of_range. */
+  /* The number of keys in the cache of an item. Throws std::out_of_range. */
   int64_t length(const Frame &frame, int64_t item) const {
     const auto *memory = frame.in<std::byte>(inputs[3]);
     const int64_t place = item * length_step_;
@@ -230,7 +231,7 @@ class CachedAttention final : public Operation {
     return given;
   }
 
-  /* The keys that a query sees because of its place. */
+  /* The keys that a query sees by its position, whatever the mask. */
   Keys seen_by(int64_t query, int64_t length) const {
     const int64_t place = length - sizes_.queries + query;
     const int64_t last = rules_.is_causal ? std::clamp<int64_t>(place + 1, 0, length) : length;
@@ -238,7 +239,7 @@ class CachedAttention final : public Operation {
     return {first, last};
   }
 
-  /* Args: group: of heads that share keys, counted through the batch; first: row, of a head's query. */
+  /* Args: group: of heads that share keys, counted over the batch; first: row: one query of one head. */
   void attend(const Frame &frame, int64_t group, int64_t first, std::byte *memory) const {
     const int64_t count = std::min(rows_, all_rows_ - first);
     const int64_t item = group / sizes_.groups;
@@ -264,7 +265,7 @@ class CachedAttention final : public Operation {
     multiply_values(frame, group, count, keys, scores, to, memory + query_bytes_ + by_key_bytes_ + score_bytes_);
   }
 
-  /* The scores of each row, beside each other those of the keys. */
+  /* Computes the scores of each row; those of its keys are side by side. */
   void multiply_keys(const Frame &frame, int64_t group, int64_t first, int64_t count, const Keys &keys,
                      std::byte *memory, float *scores) const {
     const float *queries = frame.in<float>(inputs[0]) + (group * all_rows_ + first) * sizes_.depth;
@@ -357,11 +358,11 @@ class CachedAttention final : public Operation {
   AttentionSizes sizes_;
   CacheRules rules_;
   Shape mask_steps_;
-  int64_t all_rows_ = 0; /* of the heads that share keys */
-  int64_t rows_ = 0; /* rows that share a walk over the keys */
+  int64_t all_rows_ = 0; /* queries of all heads that share keys */
+  int64_t rows_ = 0; /* rows that are computed together, so that keys are read once */
   int64_t length_step_ = 0;
   int64_t padded_width_ = 0;
-  bool are_few_ = false; /* rows: keys multiply each of them, else all together */
+  bool are_few_ = false; /* whether keys multiply each row; else a gemm multiplies all rows */
   size_t query_bytes_ = 0;
   size_t by_key_bytes_ = 0;
   size_t score_bytes_ = 0;
@@ -372,7 +373,7 @@ class CachedAttention final : public Operation {
   bool has_truth_ = false;
 };
 
-/* Pairs of numbers turned by angles: [batch, heads, positions, depth]. */
+/* Rotates pairs of numbers by angles: [batch, heads, positions, depth]. */
 class RotaryEmbedding final : public Operation {
  public:
   /* Args: angle_step: from one item's angles to the next one's. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations of transformers: Attention, whose scores are never in memory as a whole, also to the keys of a cache, and
- * RotaryEmbedding.
+/* Operations of transformers: attention, also to the keys of a cache, whose scores are never in memory as a whole;
+ * and RotaryEmbedding.
  */
 #pragma once
 
@@ -34,8 +34,8 @@ struct CacheRules {
   int64_t window; /* keys that a query sees up to its own; 0: all */
 };
 
-/* Attention to the first keys of a cache, which is read in place. Args: inputs: query, key, value, lengths, mask,
- * sink.
+/* Attention to the first keys of a cache, which is read in place. Args: inputs: query, key, value, lengths (the
+ * numbers of keys), and mask and sink or kNone.
  */
 OperationPtr cached_attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
                               const CacheRules &rules, Shape mask_steps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DynamicQuantizeLstm: weights are bytes, the left sides are rounded to bytes, and sums are exact integers. */
+/* DynamicQuantizeLstm: weights are bytes, rows are rounded to bytes, and their products are exact integers. */
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace cpuacc {
 namespace {
 
-/* Packed weights, and the zero points' part of the sums of a column. */
+/* Packed weights, and of each column the part of its sums that the zero points make. */
 class PackedByteWeights {
  public:
   explicit PackedByteWeights(ByteWeights weights) : has_(std::move(weights)) {}
@@ -31,7 +31,7 @@ class PackedByteWeights {
     no_bias_.resize(static_cast<size_t>(packed_.columns));
   }
 
-  /* Without the members of columns. */
+  /* Without those members that have a number for each column. */
   Int8Params params(int64_t way) const {
     Int8Params params;
     params.left_is_signed = false;
@@ -40,7 +40,7 @@ class PackedByteWeights {
     return params;
   }
 
-  /* From the sums of rows to real numbers. */
+  /* How the sums of rows become real numbers. */
   DequantizedAccumulators real(const Int8Kernels &kernels, const ByteSteps &rows, int64_t way) const {
     const int64_t first = way * packed_.columns;
     const float *scales = packed_.scales.data() + first;
@@ -59,7 +59,7 @@ class PackedByteWeights {
             packed_.seeks_small, out,    has_.layout.columns, {},              &real};
   }
 
-  /* Rows times all columns, but for the rows. */
+  /* The product of rows and all columns; the caller adds the rows. */
   Int8Gemv gemv(const Int8Kernels &kernels, int64_t way) const {
     const Int8Params of_way = params(way);
     Int8Gemv product = int8_gemv(packed_.matrix(way), has_.layout, kernels, packed_.seeks_small);
@@ -137,7 +137,7 @@ class DynamicLstm final : public LstmSequence<float> {
   int64_t widened_numbers() const { return padded(ratio_up(reading_.outputs, 4) * 2); }
   int64_t further_numbers() const override { return bytes_numbers() + widened_numbers(); }
 
-  /* Bytes are read as quickly as steps are. */
+  /* As steps: for estimates of time only, as bytes are read as quickly. */
   std::vector<GemvMatrix<float>> matrices() const override {
     return {{weights_.layout().columns, weights_.layout().depth, GemvStorage::steps}};
   }
@@ -148,7 +148,7 @@ class DynamicLstm final : public LstmSequence<float> {
     way_bytes_ = weights_.way_bytes();
   }
 
-  /* Args: y: where the product goes, for which added is there. */
+  /* Rounds a row to bytes. Args: added: is added to the product; y: where the result goes. */
   Int8GemvRow rounded(const Step &at, const Item &item, const float *row, const float *added, float *y,
                       int32_t zero_point) const {
     const Int8Kernels &kernels = at.frame.kernels.int8;

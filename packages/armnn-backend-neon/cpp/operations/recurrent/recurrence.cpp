@@ -14,7 +14,7 @@
 
 namespace cpuacc {
 
-/* Few rows are multiplied, so all weights come from behind the first cache. */
+/* As few rows are multiplied, the time to read the weights counts, which are not in the first cache. */
 template <typename T>
 double GemvMatrix<T>::weight_ns(const Frame &frame, int64_t rows) const {
   const double read = frame.ns_of(costs::weight_row) / static_cast<double>(frame.kernels.columns);
@@ -58,7 +58,7 @@ void GemvMatrix<T>::pack_numbers(const T *weights, const Rows<T> &rows, T *packe
   }
 }
 
-/* Some rows of a panel at a time are put side by side as floats, which stay in the first cache. */
+/* A few rows of a panel at a time are transposed into floats, which stay in the first cache. */
 template <typename T>
 void GemvMatrix<T>::pack_steps(const float *weights, const Rows<float> &rows, const float *scales,
                                int8_t *steps) const {
@@ -168,7 +168,7 @@ void Recurrence<T>::activate(const Rows<T> &rows, const Elementwise &function, T
   rows.elementwise(function, x, x, n);
 }
 
-/* An item's output and cell of the step before, and its other memory. */
+/* For the output and the cell of the step before, a row of gates, and further numbers. */
 template <typename T>
 int64_t Recurrence<T>::item_numbers() const {
   return padded(reading_.outputs) + padded(reading_.units) + padded(gates_ * reading_.units) + further_numbers();
@@ -229,7 +229,7 @@ void Recurrence<T>::store_as(GemvStorage storage) {
   for (GemvMatrix<T> &matrix : matrices_) matrix.storage = storage;
 }
 
-/* Each step reads all weights of its way: from behind the first cache it takes half the time to read half as much. */
+/* Each step reads all weights of its way: if they exceed the first cache, half the bytes take half the time. */
 template <typename T>
 bool Recurrence<T>::gains_by_bfloat16(const Setup &setup, size_t bytes) const {
   return std::is_same_v<T, float> && setup.multiplies_bfloat16 &&
@@ -243,7 +243,7 @@ size_t Recurrence<T>::way_bytes(const Rows<T> &rows) const {
   return bytes;
 }
 
-/* As weights are that were quantized and are floats again. */
+/* Weights that were quantized and are floats again are whole multiples of a scale. */
 template <typename T>
 bool Recurrence<T>::find_steps(const T *weights, std::vector<float> &steps) const {
   for (int64_t way = 0; way < reading_.ways; ++way) {
@@ -321,8 +321,8 @@ double Recurrence<T>::chain_ns(const Frame &frame, int64_t items) const {
   return static_cast<double>(reading_.steps) * step_ns;
 }
 
-/* Threads that share the steps of one way after the other read a part of its weights each, from their own caches; if
- * ways and blocks of items have threads of their own, the other threads wait.
+/* If all threads share each step, one way after the other, each reads its part of the weights from its own caches.
+ * Otherwise each way and block of items has one thread, and the other threads wait.
  */
 template <typename T>
 bool Recurrence<T>::shares_steps(const Frame &frame, int64_t blocks) const {
@@ -516,7 +516,7 @@ std::vector<GemvMatrix<T>> LstmSequence<T>::matrices() const {
   return all;
 }
 
-/* Each gate of some that are side by side by its own mean and variance. */
+/* Normalizes the gates first .. last - 1, each by its own mean and variance. */
 template <typename T>
 void LstmSequence<T>::normalize(const Frame &frame, T *gates, int64_t first, int64_t last) const {
   const auto *factors = frame.in<T>(this->inputs[kNormalization]);
@@ -528,7 +528,7 @@ void LstmSequence<T>::normalize(const Frame &frame, T *gates, int64_t first, int
   }
 }
 
-/* hidden = the cells' outputs, which are in the place of the output gate, times the projection, plus bias, clipped. */
+/* hidden = clip(cell's output * projection + bias); the cell's output is in the place of the output gate. */
 template <typename T>
 void LstmSequence<T>::project(const Step &at) const {
   const Rows<T> rows(at.frame.kernels);
@@ -547,7 +547,7 @@ void LstmSequence<T>::step(const Step &at) const {
   if (options_.is_projected) project(at);
 }
 
-/* From the sums of the gates to the cell and the output. */
+/* Computes the cell and the output from the sums of the gates. */
 template <typename T>
 void LstmSequence<T>::show(const Step &at, const Item &item) const {
   const int64_t units = this->reading_.units;

@@ -29,7 +29,7 @@ struct GemvOperands {
   const T *bias; /* nullptr: none */
 };
 
-/* A panel of numbers that are computed in T; only floats may be stored otherwise. */
+/* A panel of weights that are multiplied in T; only those of float may be stored in another format. */
 template <typename T>
 struct PanelOf {
   const T *numbers;
@@ -41,7 +41,7 @@ struct PanelOf {
 template <>
 struct PanelOf<float> : GemvPanel {};
 
-/* Members have the meaning of those of Kernels. */
+/* The kernels of recurrent layers for numbers of T; members have the meaning of those of Kernels. */
 template <typename T>
 class Rows;
 
@@ -152,7 +152,7 @@ class Rows<double> {
 
 /* Matrices that few rows at a time are multiplied by, as in each step of a recurrent layer. */
 
-/* Numbers filled up to whole lines of a cache, or to two: Float64. */
+/* Rounds a count up to 16 numbers: a cache line of float32, two of Float64. */
 inline int64_t padded(int64_t numbers) {
   constexpr int64_t kNumbersPerLine = 16;
   return ratio_up(numbers, kNumbersPerLine) * kNumbersPerLine;
@@ -161,7 +161,7 @@ inline int64_t padded(int64_t numbers) {
 template <typename T>
 size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(T); }
 
-/* The format of a packed matrix: its numbers or, of floats only, bfloat16, or steps behind the scale of each column. */
+/* The format of a packed matrix: its numbers or, of floats only, bfloat16, or steps after all columns' scales. */
 enum class GemvStorage { numbers, steps, bfloat16 };
 
 /* A matrix [columns, depth] in panels that gemv reads. */
@@ -171,13 +171,13 @@ struct GemvMatrix {
   int64_t depth = 0;
   GemvStorage storage = GemvStorage::numbers;
 
-  /* Packed. */
+  /* The bytes of the packed matrix. */
   size_t bytes(const Rows<T> &rows) const;
-  /* Whether each column is whole steps in 8 bits, to the last bit; adds these steps. */
+  /* Whether each column is exactly whole multiples, in 8 bits, of one scale; appends these scales to steps. */
   bool find_steps(const T *weights, std::vector<float> &steps) const;
   /* Args: known: the steps of the columns, if they were looked for. */
   void pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *known = nullptr) const;
-  /* y = x + bias + row * matrix for each row, the columns shared by threads if there is no other work for them. */
+  /* y = x + bias + row * matrix for each row. Args: is_shared: whether threads share the columns. */
   void multiply(const Frame &frame, bool is_shared, const GemvOperands<T> &all, const std::byte *packed) const;
 
   /* The time of multiplying so many rows. */
@@ -199,9 +199,9 @@ struct Reading {
   int64_t steps;
   int64_t batch;
   int64_t units;
-  int64_t outputs; /* numbers of an output: as many as units, but behind a projection */
-  int64_t ways; /* 2: there and back */
-  bool is_backward; /* the first way */
+  int64_t outputs; /* numbers of an output: as many as units, unless it is projected */
+  int64_t ways; /* 2: forward and backward */
+  bool is_backward; /* whether the first way is */
   bool is_time_major;
 };
 
@@ -252,16 +252,16 @@ class Recurrence : public Operation {
   struct Step {
     const Frame &frame;
     int64_t way;
-    bool is_shared; /* the pool is free for parts of the step */
+    bool is_shared; /* whether threads share the loops of a step */
     const std::byte *packed; /* the recurrent weights of this way */
-    const T *bias; /* [gates * units], the sum of both */
+    const T *bias; /* [gates * units], the sum of both biases */
     const T *recurrent_bias; /* [gates * units], that of the recurrent weights */
     const T *peepholes; /* nullptr: none */
     const Elementwise *functions; /* of this way */
     Items items;
   };
 
-  /* Numbers of each item, from one on. */
+  /* The numbers of a member of each item, from one of them on. */
   struct Place {
     T *Item::*of;
     int64_t first = 0;
@@ -275,10 +275,10 @@ class Recurrence : public Operation {
   virtual void pack_ahead(const Setup &setup);
   /* The further numbers of scratch memory that a product of an item needs. */
   virtual int64_t further_numbers() const { return 0; }
-  /* The matrices that the recurrent weights of one way are, one behind the other. */
+  /* The matrices of which the recurrent weights of one way consist, in the order of memory. */
   virtual std::vector<GemvMatrix<T>> matrices() const;
 
-  /* Applies a function to numbers side by side, clipped before. */
+  /* Clips numbers that are side by side, then applies a function to them. */
   void activate(const Rows<T> &rows, const Elementwise &function, T *x, int64_t n) const;
 
   Reading reading_;
@@ -297,17 +297,17 @@ class Recurrence : public Operation {
   size_t way_bytes(const Rows<T> &rows) const;
   bool find_steps(const T *weights, std::vector<float> &steps) const;
   void store_as(GemvStorage storage);
-  /* Args: bytes: of a way's weights as they are. */
+  /* Args: bytes: of a way's weights that are not rounded. */
   bool gains_by_bfloat16(const Setup &setup, size_t bytes) const;
   void pack(const T *weights, const Rows<T> &rows, std::byte *packed, const float *steps = nullptr) const;
   void add_biases(const Frame &frame, T *sums) const;
   double chain_ns(const Frame &frame, int64_t items) const;
-  /* Args: blocks: of items, with threads of their own. */
+  /* Whether all threads share each step, instead of one thread for each way and block of items. */
   bool shares_steps(const Frame &frame, int64_t blocks) const;
   /* Args: first, last: the items. */
   void run_chains(const Frame &frame, int64_t way, int64_t first, int64_t last, bool is_shared,
                   const std::byte *packed, const T *bias, T *memory) const;
-  /* Where the first states of an item are copied to, and later the last ones from. */
+  /* Copies the first states of an item into its memory; end copies the last ones from there. */
   Item begin(const Frame &frame, int64_t way, int64_t item, T *memory) const;
   void end(const Frame &frame, int64_t way, int64_t item, const Item &states) const;
   int64_t state_of(int64_t way, int64_t item) const;
@@ -320,7 +320,7 @@ class Recurrence : public Operation {
 
 /* Shared by the cells of long short-term memories. */
 
-/* The order of the gates in rows of all of them. */
+/* The order of the gates in a row of all gates. */
 enum LstmGate : int64_t { kInputGate, kOutputGate, kForgetGate, kCandidate, kLstmGates };
 
 /* The number that is added to the variance of a normalized gate, so that numbers that are all alike become zeros. */
@@ -333,12 +333,12 @@ constexpr T kNoVariance = std::numeric_limits<T>::min();
 OperationPtr rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
                  std::vector<Elementwise> functions);
 
-/* Inputs and outputs: those of Recurrence. Args: resets_behind: whether the reset gate follows the gemv. */
+/* Inputs and outputs: those of Recurrence. Args: resets_behind: whether the reset gate comes after the gemv. */
 OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
                  std::vector<Elementwise> functions, bool resets_behind);
 
 /* Gates in the order input, output, forget, candidate; functions of the gates, the candidate and the
- * output. With a projection its weights [ways, outputs, units] are behind the recurrent ones of a way.
+ * output. The weights of a projection [ways, outputs, units] follow the recurrent ones of each way.
  *
  * Inputs: those of Recurrence, or these and, each or kNone, the factors and offsets of normalized gates
  * [2, 4 * units], which have no other bias, and the bias of the projection [outputs]; both for one way.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Elementwise kLogistic{Function::sigmoid, 0.0f, 0.0f};
 
-/* Adds the sums of a row times weights to those that are there. */
+/* What adds the products of a row and weights to the sums that are there. */
 SumsInSteps sums_of(const float *row, int64_t depth, const float *weights, int64_t stride, const Kept &kept,
                     float *sums, int64_t n) {
   constexpr int32_t kLowest = std::numeric_limits<int16_t>::min();
@@ -22,7 +22,7 @@ SumsInSteps sums_of(const float *row, int64_t depth, const float *weights, int64
           static_cast<float>(kHighest - kept.zero_point), sums, n};
 }
 
-/* Copies the first values of sums; nullptr: zeros. */
+/* Sets sums to the bias; nullptr: to zeros. */
 void begin(const float *bias, float *sums, int64_t n) {
   if (bias == nullptr) {
     std::fill_n(sums, n, 0.0f);

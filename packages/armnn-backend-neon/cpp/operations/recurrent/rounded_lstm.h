@@ -17,13 +17,13 @@ struct Kept {
   Integer type = Integer::signed16;
 };
 
-/* Rounds what Arm NN's reference rounds, where and as often: each sum after each of its terms, what
- * comes out of a normalization and out of an activation, the cell after each operation.
+/* Rounds the values that Arm NN's reference rounds, at the same places: a sum after each of its terms, the
+ * results of normalizations and activations, the cell after each operation.
  *
  * Inputs, all Float32: x [batch, width], the output [batch, outputs] and the cell [batch, units] of the step
- * before, the weights of x above those of the output [width + outputs, 4 * units], and, each of them or
+ * before, the weights of x, then those of the output [width + outputs, 4 * units], and, each of them or
  * kNone, the bias [4 * units], the peepholes [3 * units], the factors of normalized gates [4 * units], whose
- * bias is added behind them, the projection's weights [units, outputs] and bias [outputs]; gates in the
+ * bias is added after them, the projection's weights [units, outputs] and bias [outputs]; gates in the
  * order input, output, forget, candidate. Outputs: the output [batch, outputs] and the cell [batch, units].
  */
 class RoundedLstm final : public Operation {
@@ -35,8 +35,8 @@ class RoundedLstm final : public Operation {
   };
   struct Rules {
     std::array<Kept, 4> sums; /* of each gate */
-    bool rounds_terms = true; /* a sum is rounded after each of its terms, or once */
-    std::array<Kept, 4> normalized; /* a gate behind its normalization, and times its factors */
+    bool rounds_terms = true; /* whether a sum is rounded after each of its terms; else once */
+    std::array<Kept, 4> normalized; /* a gate after its normalization, and again after its factors */
     Kept biased; /* a normalized gate with its bias */
     Kept activated;
     Kept cell;
