@@ -11,10 +11,10 @@ namespace cpuacc {
  * The price of sharing changes. On one virtual machine a cache line took 80 ns to another CPU and back, and 450 ns
  * some seconds later, when the host ran the two CPUs elsewhere. A program of many short loops then takes almost
  * twice as long with two threads as with one. So two runs are timed on one thread. When shared runs repeatedly
- * take longer than these, two more runs are timed on one thread, as the host may have slowed down both kinds since.
- * If the shared runs are slower than those, too, the next runs use one thread for a while; after that some are shared
- * again. Each comparison is between the best of a few runs: the best of many would be the luckiest. Results have
- * the same bits with any number of threads.
+ * take longer than these, two more runs are timed on one thread, as the host may have slowed down both kinds
+ * since. If the shared runs are slower than those, too, the next runs use one thread for a while; after that some
+ * are shared again. Each comparison is between the best of a few runs: the best of many would be the luckiest.
+ * Results have the same bits with any number of threads.
  */
 class ThreadGain {
  public:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows times weights of 2, 4 or 8 bits, whose blocks have scales and zero points.
  *
- * A register of weights has a word of 32 bits of each column: neighboring numbers of its row, the first one in the lowest
- * bits, as model files have them. A shift and a mask make four bytes of it (or two shorts, where a level multiplies such),
- * which the same numbers of a rounded row meet.
+ * A register of weights has a word of 32 bits of each column: neighboring numbers of the column, the first one in
+ * the lowest bits, as in model files. A shift and a mask make four bytes of it (or two shorts, at levels that
+ * multiply shorts), which are multiplied by the numbers of a rounded row for the same k.
  */
 #include <type_traits>
 
@@ -16,12 +16,12 @@ constexpr int kFewVectors = 4; /* of a panel's columns */
 constexpr int kFewColumns = kFewVectors * static_cast<int>(kLanes);
 constexpr int kFewRows = 4; /* rows that share one unpacked register of weights */
 
-/* Numbers of a row that share a step, unless they are bytes of one term: of a whole block of 256, an outlier would
- * spoil them all. A word has as many weights of 2 bits.
+/* Numbers of a row that share a step, unless they are bytes of one term: if a whole block of 256 shared one, an
+ * outlier would make all of them inexact. A word has the same number of weights of 2 bits.
  */
 constexpr int64_t kNearGroup = 16;
 
-/* How numbers of a row meet weights. */
+/* How numbers of a row are stored to be multiplied by weights. */
 enum class Form {
   shorts,    /* two in a word, one term */
   bytes,     /* four in a word, one term */
@@ -33,7 +33,7 @@ constexpr int numbers_in_word(Form form) { return form == Form::shorts ? 2 : 4; 
 constexpr int terms_of(Form form) { return form == Form::two_bytes ? 2 : 1; }
 constexpr bool is_near(Form form) { return form == Form::shorts || form == Form::two_bytes; }
 
-/* The fields of a word: how many a lane's parts have, and which number of a word is part i of field j. */
+/* A word has kCount fields of kInWord numbers each. place(k): where a row's number k is, to meet its field. */
 template <int kBits, int kInWord>
 struct Fields {
   static constexpr int kCount = 32 / kInWord / kBits;
@@ -44,7 +44,7 @@ struct Fields {
   }
 };
 
-/* All parts of a field. */
+/* Field j of words: a number in each byte or short. */
 template <int kBits, Form kForm, typename Vector>
 CPUACC_INLINE Vector field(Vector x, int j) {
   typedef uint16_t Halves __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
@@ -62,7 +62,7 @@ struct ShortsOf {
   typedef int16_t Type __attribute__((vector_size(sizeof(Vector))));
 };
 
-/* A level has some of these functions: their arguments depend on the template's, so that others are not looked up. */
+/* A level may lack functions that are called here: they depend on template parameters, so this is no error. */
 template <Form kForm, typename Sum, typename Vector, typename Small = SmallWeights>
 CPUACC_INLINE Sum with_products(Sum sum, Vector weights, Vector row) {
   if constexpr (kForm == Form::shorts) {
@@ -102,12 +102,12 @@ CPUACC_INLINE void add_words(Sum (&sums)[terms_of(kForm)][R][V], const int32_t *
   }
 }
 
-/* As add_words, where an instruction multiplies two rows with two columns: of two words each, side by side. */
+/* As add_words, by an instruction that multiplies two rows by two columns, each of two words side by side. */
 template <int kBits, int kTerms, int R, int V, typename Pairs = RowPairs>
 CPUACC_INLINE void add_words_by_pairs(Ints (&sums)[kTerms][R][V], const int32_t *&weights, const int32_t *(&steps)[kTerms][R],
                                       int64_t words) {
   constexpr int kCount = Fields<kBits, 4>::kCount;
-  constexpr int kWords = kCount == 1 ? 2 : 1; /* words of two fields */
+  constexpr int kWords = kCount == 1 ? 2 : 1; /* words that have two fields */
   constexpr Ints kFirst = {0, 4, 1, 5}, kSecond = {2, 6, 3, 7};
   Ints blocks[kTerms][R / 2][2 * V];
   CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
@@ -180,7 +180,7 @@ CPUACC_INLINE void sum_group(Vector (&sums)[terms_of(kForm)][R][V], const int32_
   }
 }
 
-/* Some rows, from one on, times some vectors of a panel's columns. */
+/* Multiplies R rows, from one on, by V vectors of a panel's columns, from one on. */
 template <int kBits, Form kForm, int R, int V>
 void sum_columns(const FewBitsPanel &p, int64_t row, int64_t vector) {
   constexpr int kTerms = terms_of(kForm);
@@ -249,7 +249,7 @@ void multiply_panel(const FewBitsPanel &p) {
   for (; row < p.count; ++row) sum_columns<kBits, kForm, 1, kFewVectors>(p, row, 0);
 }
 
-/* Products of bytes are as exact as the rounded row is; sums of those of weights of 8 bits do not fit into shorts. */
+/* Whether sums of products of bytes fit into shorts, which they do not if weights have 8 bits. */
 constexpr bool adds_in_shorts(int32_t bits) { return kReads == Reads::shorts && SmallWeights::kAreThere && bits < 8; }
 
 FewBitsSteps few_bits_steps(int32_t bits, int64_t block_size, bool quantizes_rows) {
@@ -276,7 +276,8 @@ void few_bits_panel(const FewBitsPanel &p) {
 constexpr int kRoundedTogether = 16; /* numbers: whole words and whole registers */
 typedef int8_t RoundedBytes __attribute__((vector_size(kRoundedTogether)));
 
-/* The lowest bits of such numbers. Parts go through general registers: in memory, a load of the whole waits for them.
+/* The lowest bytes of kRoundedTogether numbers. Parts go through general registers: if they went through
+ * memory, a load of the whole would wait for them.
  */
 inline RoundedBytes bytes_together(const Ints (&numbers)[kRoundedTogether / kLanes]) {
   typedef std::conditional_t<kLanes == 4, int32_t, int64_t> Part;
@@ -292,7 +293,7 @@ inline RoundedBytes bytes_together(const Ints (&numbers)[kRoundedTogether / kLan
   return reinterpret_cast<RoundedBytes>(parts);
 }
 
-/* Stores such numbers where the fields of words meet them. */
+/* Stores kRoundedTogether numbers in the order of Fields::place. */
 template <int kBits>
 CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes], int8_t *to) {
   RoundedBytes places{};
@@ -308,10 +309,10 @@ CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes]
   CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; ++i) to[Fields<kBits, 2>::place(i)] = static_cast<int16_t>(each[i]);
 }
 
-/* Rounds numbers of a group to steps of a size, and keeps the remainders. Returns the sum of the steps. */
+/* Rounds numbers of a group to multiples of step; left gets the remainders. Returns the rounded numbers' sum. */
 template <int kBits, typename Step>
 float put_steps(const float *x, int64_t n, int64_t group, float step, float *left, Step *to) {
-  constexpr float kLeastStep = 1e-37f; /* of which the inverse is a number */
+  constexpr float kLeastStep = 1e-37f; /* a smaller one has no finite inverse */
   const Floats inverse = splat(step < kLeastStep ? 0.0f : 1.0f / step);
   Floats sum{};
   for (int64_t k = 0; k < group; k += kRoundedTogether, to += kRoundedTogether) {
@@ -331,7 +332,7 @@ float put_steps(const float *x, int64_t n, int64_t group, float step, float *lef
 
 /* The bits of the largest absolute value of a group; at least those of infinity if one is infinite or NaN. */
 inline int32_t bits_of_largest(const float *x, int64_t n) {
-  const auto larger = [](Floats a, Floats b) { /* as whole numbers, whose order is that of sizes */
+  const auto larger = [](Floats a, Floats b) { /* compared as integers, which have the same order */
     const auto one = reinterpret_cast<Ints>(a), other = reinterpret_cast<Ints>(b);
     return reinterpret_cast<Floats>(one > other ? one : other);
   };

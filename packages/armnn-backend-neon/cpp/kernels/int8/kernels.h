@@ -234,7 +234,7 @@ struct Int8Prelu {
 
 constexpr float kFewBitsSecond = 1.0f / 254.0f; /* a step of the second term, in steps of the first one */
 
-/* The numbers that a row is rounded to: four bytes or two shorts in a word of 32 bits; in one term or the sum of two.
+/* How a row is rounded: to four bytes or two shorts in a word of 32 bits; to one term or the sum of two.
  */
 struct FewBitsSteps {
   int32_t in_word;
@@ -242,8 +242,8 @@ struct FewBitsSteps {
   int64_t group; /* numbers that have the same step: a whole part of a block */
 };
 
-/* A row of floats, rounded to (first[k] + second[k] * kFewBitsSecond) * the step of k's group. They are where FewBitsPanel
- * reads them.
+/* A row of floats, rounded to (first[k] + second[k] * kFewBitsSecond) * the step of k's group. Both are in the
+ * order in which few_bits_panel reads them.
  */
 struct FewBitsRow {
   const float *group_steps;
@@ -263,11 +263,11 @@ struct FewBitsRounding {
 
 /* Columns of weights of few bits: scale * (number - zero point). */
 struct FewBitsPanel {
-  const int32_t *weights; /* of each word of a row those of all columns */
-  const float *scales; /* of each block those of all columns, as the next ones */
+  const int32_t *weights; /* word by word of a column, of each word those of all columns */
+  const float *scales; /* block by block, of each block those of all columns; so are the next two */
   const uint8_t *points; /* nullptr: none */
   const float *real_points; /* instead of points; nullptr: none */
-  float zero; /* is added to each of them */
+  float zero; /* is added to each zero point */
   int32_t bits;
   FewBitsSteps steps; /* of the rows */
   int64_t blocks;

@@ -56,7 +56,7 @@ class DequantizeFewBits final : public Operation {
   bool has_packed_points_ = false;
 };
 
-/* Panels of columns of weights, block behind block, of each those of all its columns. */
+/* Weights in panels of columns: block after block, and of each block those of all columns of the panel. */
 struct FewBitsPanels {
   FewBitsPanels(const FewBits &weights_form, int64_t count, const Kernels &kernels)
       : form(weights_form),
@@ -67,7 +67,7 @@ struct FewBitsPanels {
         block_words(form.block_size * form.bits / 32),
         is_turned(kernels.int8.few_bits_turned && form.bits == 8) {}
 
-  /* Args: ids: of the constants, which become kNone: numbers, scales, zero points or kNone. */
+  /* Args: ids: of numbers, scales, and zero points or kNone; all become kNone. */
   void pack(const Setup &setup, TensorId *ids) {
     const auto places = static_cast<size_t>(panels * blocks * width);
     const std::string recipe = "few bits " + std::to_string(form.bits) + " " + std::to_string(form.block_size) + " " +
@@ -162,7 +162,7 @@ struct FewBitsPanels {
   int64_t panels;
   int64_t blocks;
   int64_t block_words;
-  bool is_turned; /* weights are signed bytes */
+  bool is_turned; /* weights of 8 bits are stored as signed bytes */
   bool has_real_points = false;
   std::shared_ptr<const void> weights, scales, points;
 };
@@ -196,7 +196,7 @@ class FewBitsRows final : public Operation {
   std::optional<FewBitsPanels> panels_;
 };
 
-/* Panels of columns; weights are read once for all rows that go together, and those are rounded before. */
+/* Rounds all rows, then multiplies them by panels of columns, which are read once for kRowsTogether rows. */
 class FewBitsGemm final : public Operation {
  public:
   FewBitsGemm(std::vector<TensorId> inputs, TensorId to, const FewBits &form, int64_t columns, bool quantizes_rows)
@@ -241,7 +241,7 @@ class FewBitsGemm final : public Operation {
 
  private:
   static constexpr int64_t kRowsTogether = 64; /* rows that the second cache holds beside a panel */
-  static constexpr double kProductsOfOne = 2.0; /* of bytes, in the time of a float's */
+  static constexpr double kProductsOfOne = 2.0; /* products of bytes in the time of one of floats */
 
   void multiply(const Frame &frame, const FewBitsRow *rows, int64_t panel, int64_t part) const {
     const FewBitsPanels &from = *weights_;
