@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import armnn
+from armnn.errors import ArmnnError
 
 RNG = np.random.default_rng(0)
 HELD = {
@@ -143,3 +144,13 @@ def test_the_size_of_caches_follows_from_the_product_behind(behind: onnx.NodePro
 def test_a_size_that_nothing_tells_stays_open() -> None:
     found = sizes_of_caches(attention(helper.make_node("Relu", ["heads"], ["y"])))
     assert found == {"past_key": "kv_cache_dim", "past_value": "kv_cache_dim"}
+
+
+@pytest.mark.parametrize("operator", ["MatMul", "GroupQueryAttention"])
+@pytest.mark.parametrize("holder", ["input", "output"])
+def test_nodes_without_inputs_or_outputs_tell_nothing(operator: str, holder: str) -> None:
+    model = onnx.load_from_string(attention(PRODUCT))
+    (node,) = (each for each in model.graph.node if each.op_type == operator)
+    del getattr(node, holder)[:]
+    with pytest.raises(ArmnnError):
+        armnn.parse(model.SerializeToString())

@@ -30,6 +30,7 @@ class Export:
         looks_back: Whether the first query of a call sees all tokens of the call.
         tells: Whether the number of tokens is among what is computed.
         chunk: How many tokens see each other only; 0 for all.
+        faint: After how many tokens scores get another factor; 0 for never.
         far: After how many tokens places have other angles; 0 for never.
         pads: Whether the mask of tokens is read.
     """
@@ -42,6 +43,7 @@ class Export:
     looks_back: bool = False
     tells: bool = False
     chunk: int = 0
+    faint: int = 0
     far: int = 0
     pads: bool = True
 
@@ -62,6 +64,7 @@ OTHERS = {
     "length": Export("boolean", tells=True),
     "chunks": Export("boolean", chunk=40),
     "angles by length": Export("boolean", far=50),
+    "factor by length": Export("boolean", faint=50),
     "mask of others": Export("boolean", pads=False),
 }
 """Those that keep their caches as they are."""
@@ -251,6 +254,13 @@ class _ExportWriter(Writer):
         if self.export.mask != "boolean":
             factor = self.hold(f"{name}.factor", np.asarray(np.float32(SIZE**0.5)))
             scores = self.add("Div", [scores, factor], f"{name}.scaled")
+        if self.export.faint:
+            limit = self.number(f"{name}.limit", self.export.faint)
+            self.add("Greater", ["queries.column", limit], f"{name}.is_far")
+            least = self.hold(f"{name}.less", np.asarray(np.float32(0.5)))
+            unit = self.hold(f"{name}.unit", np.asarray(np.float32(1)))
+            factor = self.add("Where", [f"{name}.is_far", least, unit], f"{name}.by_place")
+            scores = self.add("Mul", [scores, factor], f"{name}.faint")
         if self.export.softcap:
             bound = self.hold(f"{name}.bound", np.asarray(np.float32(self.export.softcap)))
             self.add("Div", [scores, bound], f"{name}.small")

@@ -38,9 +38,10 @@ def state_cache_sizes(graph: Graph) -> None:
     constants = {each.name: each for each in graph.initializer}
     products = {node.input[0]: node for node in graph.node if _is_product(node)}
     for node in graph.node:
-        if node.op_type != "GroupQueryAttention" or node.output[0] not in products:
+        product = products.get(node.output[0]) if node.output else None
+        if node.op_type != "GroupQueryAttention" or product is None:
             continue
-        product, numbers = products[node.output[0]], _numbers_of(node)
+        numbers = _numbers_of(node)
         heads, weights = numbers.get("num_heads", 0), constants.get(product.input[1])
         depth = _numbers_of(product).get("K", 0)
         if not depth and weights is not None and len(weights.dims) == 2:
@@ -101,7 +102,8 @@ def _last_product(graph: Graph, logits: str) -> Node | None:
 
 
 def _is_product(node: Node) -> bool:
-    return (node.domain, node.op_type) in _PRODUCTS
+    is_whole = len(node.input) >= 2  # else the model is refused later
+    return is_whole and (node.domain, node.op_type) in _PRODUCTS
 
 
 def _numbers_of(node: Node) -> dict[str, int]:

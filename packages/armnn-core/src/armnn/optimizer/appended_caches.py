@@ -234,6 +234,8 @@ class _Recognizer:
         self._order = network.topological_order()
         self._evaluate = evaluate
         self._caches = {cache.concat.output: cache for cache in caches}
+        if len(self._caches) != len(caches):
+            raise _UnlikeError("a cache is two outputs")
         self._inputs = {layer.name: layer for layer in network.inputs}
         self._pasts = {cache.input for cache in caches}
         masks = [
@@ -346,14 +348,17 @@ class _Recognizer:
         tried = [*map(self._fitted, _SIZES), *self._further_sizes(found)]
         wanted = [each.masked for each in found if each.masked is not None]
         seen: list[list[NDArray[np.bool_]]] = []
+        factors: dict[_Attention, float] = {}
         for sizes in tried:
-            cuts = self._cache_shapes(sizes)
-            for each in found:
-                if each.scores is not None:
-                    shape = (sizes.batch, 1, sizes.rows, sizes.columns)
-                    cuts[each.scores] = np.zeros(shape, each.scores.info.data_type.numpy_dtype)
-            masks = dict(zip(wanted, self._computed(wanted, sizes, cuts), strict=True))
+            masks, raised = (self._masked(found, wanted, sizes, number) for number in (0, 1))
             seen.append([_seen(each, masks, sizes) for each in found])
+            for each, visible in zip(found, seen[-1], strict=True):
+                if each.scores is not None and each.masked is not None:
+                    made = _raised(masks[each.masked], raised[each.masked], visible)
+                    factor = factors.setdefault(each, float(made.flat[0]) if made.size else 0.0)
+                    tolerance = 1e-4 if made.dtype == np.float32 else 2e-2
+                    if not np.allclose(made, factor, tolerance, 0):
+                        raise _UnlikeError(f"{each.layer.name!r} has other factors for some tokens")
         windows = []
         for index, each in enumerate(found):
             visible = [made[index] for made in seen]
@@ -364,6 +369,17 @@ class _Recognizer:
                 if not (mask == _visible(sizes, window)).all():
                     raise _UnlikeError(f"{each.layer.name!r} reads other tokens than earlier ones")
         return windows
+
+    def _masked(
+        self, found: Sequence[_Attention], wanted: Sequence[Value], sizes: _Sizes, score: float
+    ) -> dict[Value, NDArray[Any]]:
+        """Return what :attr:`_Attention.masked` is where all scores are one number."""
+        cuts = self._cache_shapes(sizes)
+        shape = (sizes.batch, 1, sizes.rows, sizes.columns)
+        for each in found:
+            if each.scores is not None:
+                cuts[each.scores] = np.full(shape, score, each.scores.info.data_type.numpy_dtype)
+        return dict(zip(wanted, self._computed(wanted, sizes, cuts), strict=True))
 
     def _further_sizes(self, found: Sequence[_Attention]) -> list[_Sizes]:
         """Return sizes at which numbers in the layers of masks may begin to matter.
@@ -499,6 +515,8 @@ class _Recognizer:
             passed[each.layer.output] = [each.query, each.key.new, each.value.new]
         kept: set[Layer] = set()
         pending = [_present(port.inputs[0]) for port in self._network.outputs]
+        if any(value.producer in self._pasts for value in pending):
+            raise _UnlikeError("an output is a cache without new tokens")
         while pending:
             value = pending.pop()
             if value in passed:
@@ -944,6 +962,16 @@ def _seen(
         is_last = attention.layer.descriptor.causal_from_end  # type: ignore[attr-defined]  # as above
         seen = seen & np.tri(*shape[2:], sizes.past if is_last else 0, dtype=np.bool_)
     return seen[:, 0]
+
+
+def _raised(masked: NDArray[Any], raised: NDArray[Any], visible: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return how much more scores of 1 become than scores of 0, of the tokens that are seen."""
+    heads = masked.shape[-3] if masked.ndim > 2 else 1
+    items, *rest = visible.shape
+    shape = (items, heads, *rest)
+    seen = np.broadcast_to(visible[:, np.newaxis], shape)
+    more: NDArray[Any] = np.broadcast_to(raised, shape)[seen] - np.broadcast_to(masked, shape)[seen]
+    return more
 
 
 def _place(made: Sequence[NDArray[Any]], tried: Sequence[_Sizes]) -> _Place | None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion
+from armnn.backends.capi import library as capi_library
 from armnn.backends.capi.calls import guarded
 from armnn.backends.capi.library import NativeObject
 from armnn.backends.native import NativeLibrary, NativeLoadError
@@ -276,3 +277,38 @@ def test_a_parent_is_destroyed_behind_what_another_thread_destroys() -> None:
     parent.end_with_children()
     thread.join()
     assert order == ["child", "parent"]
+
+
+@pytest.mark.parametrize("patience", [10.0, 0.0], ids=["waits", "leaves it"])
+def test_files_are_not_shut_down_while_another_thread_destroys(
+    patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    begun, may_end = threading.Event(), threading.Event()
+
+    def destroy(_: int) -> None:
+        begun.set()
+        may_end.wait(10)
+        order.append("object")
+
+    class File:
+        has_ended = is_forked = False
+
+        def function(self, _: str) -> Callable[[], None]:
+            return lambda: order.append("file")
+
+    library: Any = File()
+    keeper = capi_library._Keeper()
+    monkeypatch.setattr(capi_library, "_keeper", keeper)
+    monkeypatch.setattr(capi_library, "_PATIENCE_SECONDS", patience)
+    keeper._libraries[library] = None
+    held = NativeObject(library, 1, destroy, None)
+    thread = threading.Thread(target=held.end)
+    thread.start()
+    assert begun.wait(10)
+    if patience:
+        threading.Timer(0.05, may_end.set).start()
+    keeper.end()
+    may_end.set()
+    thread.join()
+    assert order == (["object", "file"] if patience else ["object"])

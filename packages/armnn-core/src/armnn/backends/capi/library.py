@@ -245,6 +245,14 @@ class _Keeper:
                 if made is not None and made.is_running:
                     # A daemon thread is in there: its memory must stay until the process is gone.
                     running[made.library] = None
+            thread, patience = threading.get_ident(), time.monotonic() + _PATIENCE_SECONDS
+            while others := [
+                guard for (by, _), guard in tuple(self._destroying.items()) if by != thread
+            ]:
+                if time.monotonic() > patience:
+                    running.update((guard.library, None) for guard in others)  # as above
+                    break
+                time.sleep(_DESTROYED_SECONDS)
             for number in sorted(self._guards, reverse=True):
                 last = self._guards.pop(number, None)
                 if last is not None and last.library not in running:
@@ -257,6 +265,9 @@ class _Keeper:
 
 _DESTROYED_SECONDS: Final = 0.0005
 """The time between two looks at what other threads destroy."""
+
+_PATIENCE_SECONDS: Final = 2.0
+"""How long the end of the process waits for these threads."""
 
 
 def _is_of(guard: _Guard, root: NativeObject) -> bool:
