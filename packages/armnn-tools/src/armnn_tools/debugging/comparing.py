@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Naming the layers that a backend computes wrongly.
 
-Stage 1 runs the network as it is, so that backends fuse as always, and compares where compiled
-parts border. Stage 2 looks into bad parts only: at each layer alone with clean inputs, so that
-nothing accumulates, then at layers that only a fusion gets wrong.
+Stage 1 runs the network as it is, so that backends fuse as always, and compares the tensors at the
+borders of compiled parts. Stage 2 looks into bad parts only: at each layer alone with the
+reference's inputs, so that no errors accumulate, then at layers that only a fusion gets wrong.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Judge = Callable[[Mapping[str, Array]], Figures]
 
 
 MOST_SEGMENTS = 200
-"""Parts of a network that wait for each other's data, as in the runtime."""
+"""The most segments of a network: a segment waits for data that the ones before it compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class CompareOptions:
     repeats: int = 20
 
     def __post_init__(self) -> None:
-        """Raise InvalidArgumentError unless there is a run at least."""
+        """Raise InvalidArgumentError unless repeats is an integer of at least 1."""
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int) or self.repeats < 1:
             raise refused("the repeats", self.repeats, "1 or more")
 
@@ -82,10 +82,10 @@ def compare(
         reference: The id of the backend that defines what is right; it must compute Float64.
         inputs: One mapping from names to arrays per sample; random ones if left out, which needs
             inputs of known shapes.
-        samples: How many random samples there are.
+        samples: How many random samples are generated if inputs are left out.
         options: How the network is prepared.
         creation_options: The options of the runtime.
-        thoroughness: Whether all layers are looked at, and how often they are run.
+        thoroughness: Whether stage 2 looks at all layers, and how often layers are run.
         parser_options: Options of the parser of a file.
 
     Raises:
@@ -115,8 +115,8 @@ class _Suspicion:
 
     Attributes:
         parts: The layers of each compiled part with a suspicious border, in graph order.
-        flaky: The names of layers in parts that computed other bits of the same inputs.
-        largest: The largest difference at a border, as a part of the largest number there.
+        flaky: The names of layers in parts whose results for the same inputs differed in bits.
+        largest: The largest difference at a border, divided by the largest number there.
     """
 
     parts: list[tuple[Layer, ...]] = field(default_factory=list)
@@ -128,8 +128,8 @@ class _Observations:
     """The tensors of a loaded part at its borders.
 
     Attributes:
-        failure: A backend's message if it failed while it ran; "" if it did not.
-        changed: The places of values that were other bits in a later run.
+        failure: The message of a backend that failed while it ran; "" if none did.
+        changed: The places of values that had other bits in a later run.
     """
 
     def __init__(self) -> None:
@@ -139,10 +139,10 @@ class _Observations:
         self._stored: dict[Place, tuple[DataType, Array]] = {}
 
     def run(self, loaded: LoadedPart, inputs: Arrays, repeats: int) -> None:
-        """Keep the values of one run; compare further ones' bits.
+        """Keep the values of one run, and compare the bits of further runs with them.
 
-        Runs with other inputs come before the first two, so that a result that was left behind
-        shows.
+        A run with disturbed inputs comes before this run and before the further ones, so that a
+        result that is left over from an earlier run is noticed.
         """
         try:
             loaded.run(disturbed(loaded.inputs, inputs))
@@ -164,7 +164,7 @@ class _Observations:
         if place not in self._stored:
             return None
         data_type, array = self._stored[place]
-        # A backend of other types was handed a conversion of it.
+        # A backend that computes in another data type got a converted value.
         return array if data_type is value.info.data_type else None
 
     def _keep(self, place: Place, data_type: DataType, got: Array) -> None:
@@ -205,14 +205,14 @@ def _suspicion_of(
                 changed[value] = None
     failed = bool(observed.failure)
     return _Suspicion(
-        parts=[part for part in parts if failed or _makes(part, {**suspicious, **changed})],
-        flaky={layer.name for part in parts if _makes(part, changed) for layer in part},
+        parts=[part for part in parts if failed or _produces_any(part, {**suspicious, **changed})],
+        flaky={layer.name for part in parts if _produces_any(part, changed) for layer in part},
         largest=largest,
     )
 
 
 def _parts_of(rows: Mapping[str, ReportRow], layers: Network) -> list[tuple[Layer, ...]]:
-    """Return the layers of each compiled part, or one alone.
+    """Return the layers of each compiled part; a layer that is in none is a part of its own.
 
     Parts are in the order of their first layers.
     """
@@ -229,13 +229,13 @@ def _border_values(parts: Sequence[tuple[Layer, ...]]) -> dict[Value, None]:
     return {value: None for layers in parts for value in border_values(layers)}
 
 
-def _makes(layers: tuple[Layer, ...], values: Mapping[Value, None]) -> bool:
+def _produces_any(layers: tuple[Layer, ...], values: Mapping[Value, None]) -> bool:
     return any(value in values for layer in layers for value in layer.outputs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """One part of a network with its sample."""
+    """One segment of a network with its sample."""
 
     number: int
     rows: Mapping[str, ReportRow]
@@ -260,7 +260,7 @@ class _Comparison:
     largest: float = 0.0
 
     def add(self, number: int, inputs: Arrays) -> None:
-        """Compare one sample, segment by segment with clean inputs."""
+        """Compare one sample, segment by segment with the reference's inputs."""
         arrays = dict(inputs)
         rest: Network | None = self.network
         for _ in range(MOST_SEGMENTS):
@@ -287,10 +287,10 @@ class _Comparison:
     def _segment(
         self, number: int, network: Network, arrays: dict[str, NDArray[Any]]
     ) -> Network | None:
-        """Compare one part; add its outputs to the arrays.
+        """Compare one segment; add the reference's outputs of it to the arrays.
 
         Returns:
-            What waits for them.
+            The rest of the network, which waits for these outputs; None if there is none.
         """
         loaded = self.bench.load(network, arrays)
         try:
@@ -366,7 +366,7 @@ class _Comparison:
 
 
 def _reached(layers: set[Layer]) -> set[Layer]:
-    """Return layers with all that are behind them."""
+    """Return layers together with all layers downstream of them."""
     found, pending = set(layers), list(layers)
     while pending:
         for value in pending.pop().outputs:
