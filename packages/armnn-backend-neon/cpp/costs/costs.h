@@ -12,19 +12,16 @@
 namespace cpuacc {
 namespace costs {
 
-/* The time of the steps of kernels beside their multiply-adds, as multiples of a unit of work.h: about the same on all CPUs that
- * were measured, so that few times have to be. Multiply-adds of a whole register: a number of a row that all lanes
- * multiply, with its share of the loop; a sum that a tile lacks, for which each step waits. Tiles: a line of a direct
- * convolution. Rows of weights: one that few rows of the image multiply waits beside its reading. Numbers
- * transformed: one that is read for Winograd's filtering along one axis. Products of tile registers: sums that are
- * finished and stored.
+/* The time of kernels' steps other than multiply-adds, as multiples of a unit of work.h. These multiples are about
+ * the same on all CPUs that were measured, so that only few times have to be measured on each.
  */
+/* in multiply-adds of a whole register: a number of a row that all lanes multiply, with its share of the loop */
 constexpr double kRowStep = 0.25;
-constexpr double kMissingSum = 0.25;
-constexpr double kDirectLineTiles = 4.0;
-constexpr double kAwaitedRows = 2.0;
-constexpr double kReadForFiltering1d = 0.5;
-constexpr double kTileRegisterStored = 3.0;
+constexpr double kMissingSum = 0.25; /* likewise: a sum that a tile lacks, for which each step waits */
+constexpr double kDirectLineTiles = 4.0; /* in tiles: a line of a direct convolution */
+constexpr double kAwaitedRows = 2.0; /* in rows of weights: the wait for one that few rows of the image multiply */
+constexpr double kReadForFiltering1d = 0.5; /* in numbers transformed: one read for filtering along one axis */
+constexpr double kTileRegisterStored = 3.0; /* in products of tile registers: sums that are finished and stored */
 /* Multiply-adds of a depthwise convolution, and of bytes by an instruction that adds four of them, by numbers of 16
  * bits, and by the two ways of a depthwise convolution. Elements of a result of bytes, times the lanes of a register.
  */
@@ -45,25 +42,23 @@ constexpr double kFunctionElements = 4.0;
 constexpr double kWidenedElements = 0.2;
 constexpr double kLookUpElements = 2.7;
 
-/* Threads: a loop that is worth splitting among them takes so many times a fork; so many of the shortest of these are worth
- * waking a sleeping thread; ns: the chunk beside which taking it costs little, an int8 gemm task.
- */
-constexpr double kForksWorthSplitting = 3.0;
-constexpr double kLoopsWorthWaking = 3.0;
+/* Threads. A fork is the handing of a loop to other threads. */
+constexpr double kForksWorthSplitting = 3.0; /* a loop that takes so many times a fork is split among threads */
+constexpr double kLoopsWorthWaking = 3.0; /* so many of the shortest such loops are worth waking a thread */
 constexpr double kTimeSliceNs = 3.0e6; /* of the system's scheduler: the time that a loop may lose */
-constexpr double kLostToOthersNs = 0.5e6; /* a wait that is longer than this, and than the loop, is for a CPU */
-/* without other threads, after one ran on the caller's CPU; doubles while that repeats */
+constexpr double kLostToOthersNs = 0.5e6; /* a longer wait, longer than the loop, is for a CPU */
+/* the time without other threads after one ran on the caller's CPU; it doubles while that repeats */
 constexpr double kLeastAloneNs = 0.1e6;
-/* Ns without other threads for each that was lost so: the first time, and at most; it doubles while that repeats. A
- * thread that sleeps on a quiet machine may wake late once. Beside other programs it loses time again and again. Ns of
- * loops with other threads after which a loss is the first one again.
+/* The time without other threads after a wait for a CPU, as a multiple of that wait: at the first wait, and at
+ * most. It doubles with each wait: on a quiet machine a sleeping thread may wake late once, but beside other
+ * programs threads lose time again and again.
  */
 constexpr double kLeastAlonePerLost = 2.0;
 constexpr double kAlonePerLost = 16.0;
-constexpr double kCalmNs = 20.0e6;
+constexpr double kCalmNs = 20.0e6; /* after loops of so long with other threads, a wait is the first one again */
 constexpr double kWorthSplittingNs = 4000.0; /* of an item whose time is unknown */
-constexpr double kChunkNs = 2000.0;
-constexpr double kInt8TaskNs = 1000.0;
+constexpr double kChunkNs = 2000.0; /* a chunk that takes so long makes little of the cost of taking it */
+constexpr double kInt8TaskNs = 1000.0; /* a task of an int8 gemm */
 
 /* Elements, rows or columns that a thread takes at a time. */
 constexpr int64_t kChunkElements = 4096;

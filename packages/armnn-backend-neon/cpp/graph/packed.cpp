@@ -177,7 +177,7 @@ std::string key_of(const Digest::Sums &digest, const std::string &recipe) {
   return "digest " + recipe + " " + std::to_string(digest[0]) + " " + std::to_string(digest[1]);
 }
 
-/* Where it has that of a constant of the host's. */
+/* The key of the packed form of a constant of the host's. */
 static std::string key_of(uintptr_t identity, const std::string &recipe) {
   return std::to_string(identity) + " " + recipe;
 }
@@ -197,7 +197,7 @@ ProgramWeights::ProgramWeights(PackedWeights &shared, bool will_be_stored, std::
   });
 }
 
-/* nullptr: it is none of the host's. */
+/* nullptr: the address is that of no constant of the host's. */
 const ProgramWeights::Source *ProgramWeights::source_of(const void *address) const {
   const std::less<const void *> is_before;
   const auto after = std::upper_bound(sources_.begin(), sources_.end(), address, [&](const void *one, const Source &other) {
@@ -226,7 +226,7 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
   }
   Entry entry{value, recipe, bytes, nullptr, {}};
   if (will_be_stored_) entry.digest = Digest::of(source, source_bytes);
-  /* A stored program may have it packed, whose constants were other objects. */
+  /* A stored program, whose constants were other objects, may have packed the same bytes. */
   const Make find_or_pack = [&, size = source_bytes]() -> std::shared_ptr<const void> {
     if (!will_be_stored_ && !shared_.has_of_any_digest(recipe)) return pack(fill, bytes);
     const Digest::Sums digest = will_be_stored_ ? entry.digest : Digest::of(source, size);

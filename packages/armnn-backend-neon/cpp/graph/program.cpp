@@ -50,8 +50,8 @@ size_t Program::weight_bytes() const {
   return bytes;
 }
 
-/* The operations in the order in which they pack: those with the largest constants first, of which plain
- * and packed form are in memory at once, while little else is packed.
+/* The order in which operations pack: those with the largest constants first. A constant's plain and packed form
+ * are in memory together for a while, and at first little else is packed.
  */
 std::vector<size_t> Program::packing_order() const {
   std::vector<size_t> bytes;
@@ -69,7 +69,7 @@ std::vector<size_t> Program::packing_order() const {
   return order;
 }
 
-/* Lets a constant go as soon as its last reader packed it, so that not all are in memory twice. */
+/* Frees a constant as soon as its last reader packed it, so that not all are in memory twice. */
 std::vector<size_t> Program::prepare_all(const Setup &setup) {
   std::vector<size_t> scratch_bytes(graph_.operations.size());
   std::vector<int32_t> readers(graph_.tensors.size());
@@ -103,7 +103,7 @@ void Program::drop_constant(TensorId id) {
   graph_[id].decoded.reset();
 }
 
-/* A constant that was packed, or folded into another one, while compiling need not stay in memory twice. */
+/* Frees constants that no operation reads now, as they were packed or folded into others while compiling. */
 void Program::drop_unread_constants() {
   std::vector<bool> is_read(graph_.tensors.size());
   for (const auto &operation : graph_.operations) {
