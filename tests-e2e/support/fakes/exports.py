@@ -30,7 +30,8 @@ class Export:
         looks_back: Whether the first query of a call sees all tokens of the call.
         tells: Whether the number of tokens is among what is computed.
         chunk: How many tokens see each other only; 0 for all.
-        faint: After how many tokens scores get another factor; 0 for never.
+        faint: What gets another factor after 50 tokens: "scores", "weights", "keys", "values".
+        least: The least score of a key that is seen; 0 for none.
         far: After how many tokens places have other angles; 0 for never.
         pads: Whether the mask of tokens is read.
     """
@@ -43,7 +44,8 @@ class Export:
     looks_back: bool = False
     tells: bool = False
     chunk: int = 0
-    faint: int = 0
+    faint: str = ""
+    least: float = 0.0
     far: int = 0
     pads: bool = True
 
@@ -64,7 +66,11 @@ OTHERS = {
     "length": Export("boolean", tells=True),
     "chunks": Export("boolean", chunk=40),
     "angles by length": Export("boolean", far=50),
-    "factor by length": Export("boolean", faint=50),
+    "factor of scores": Export("boolean", faint="scores"),
+    "factor of weights": Export("boolean", faint="weights"),
+    "factor of keys": Export("boolean", faint="keys"),
+    "factor of values": Export("boolean", faint="values"),
+    "least score": Export("boolean", least=-40.0),
     "mask of others": Export("boolean", pads=False),
 }
 """Those that keep their caches as they are."""
@@ -231,10 +237,23 @@ class _ExportWriter(Writer):
         self.add("Expand", [f"{name}.more", f"{name}.five"], f"{name}.repeated")
         return self.add("Reshape", [f"{name}.repeated", f"{name}.four"], f"{name}.all")
 
+    def faint(self, x: str, part: str, name: str) -> str:
+        """Halve rows behind 50 tokens, where the export does so with this part."""
+        if self.export.faint != part:
+            return x
+        of = "keys" if part in ("keys", "values") else "queries"
+        self.add("Reshape", [of, self.number(f"{name}.grid", [1, 1, -1, 1])], f"{name}.{of}")
+        self.add("Greater", [f"{name}.{of}", self.number(f"{name}.limit", 50)], f"{name}.is_far")
+        half = self.hold(f"{name}.half", np.asarray(np.float32(0.5)))
+        unit = self.hold(f"{name}.unit", np.asarray(np.float32(1)))
+        factor = self.add("Where", [f"{name}.is_far", half, unit], f"{name}.by_place")
+        return self.add("Mul", [x, factor], f"{name}.faint")
+
     def attended(self, query: str, key: str, value: str, mask: str, name: str) -> str:
         if self.export.mask == "layer":
             return self.add("Attention", [query, key, value, mask], name, scale=SIZE**-0.5)
         key, value = self.shared(key, f"{name}.k"), self.shared(value, f"{name}.v")
+        key, value = self.faint(key, "keys", name), self.faint(value, "values", name)
         self.add("Transpose", [key], f"{name}.columns", perm=[0, 1, 3, 2])
         columns = f"{name}.columns"
         if self.export.mask == "boolean":
@@ -254,13 +273,10 @@ class _ExportWriter(Writer):
         if self.export.mask != "boolean":
             factor = self.hold(f"{name}.factor", np.asarray(np.float32(SIZE**0.5)))
             scores = self.add("Div", [scores, factor], f"{name}.scaled")
-        if self.export.faint:
-            limit = self.number(f"{name}.limit", self.export.faint)
-            self.add("Greater", ["queries.column", limit], f"{name}.is_far")
-            least = self.hold(f"{name}.less", np.asarray(np.float32(0.5)))
-            unit = self.hold(f"{name}.unit", np.asarray(np.float32(1)))
-            factor = self.add("Where", [f"{name}.is_far", least, unit], f"{name}.by_place")
-            scores = self.add("Mul", [scores, factor], f"{name}.faint")
+        scores = self.faint(scores, "scores", name)
+        if self.export.least:
+            least = self.hold(f"{name}.least", np.asarray(np.float32(self.export.least)))
+            scores = self.add("Clip", [scores, least], f"{name}.clipped")
         if self.export.softcap:
             bound = self.hold(f"{name}.bound", np.asarray(np.float32(self.export.softcap)))
             self.add("Div", [scores, bound], f"{name}.small")
@@ -271,7 +287,7 @@ class _ExportWriter(Writer):
         if self.export.mask == "boolean":
             self.add("IsNaN", [weights], f"{name}.is_nan")
             weights = self.add("Where", [f"{name}.is_nan", yes, weights], f"{name}.right")
-        return self.add("MatMul", [weights, value], name)
+        return self.add("MatMul", [self.faint(weights, "weights", name), value], name)
 
 
 def exported(export: Export, words: int = WORDS) -> bytes:

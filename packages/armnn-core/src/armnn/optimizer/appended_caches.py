@@ -47,6 +47,11 @@ _MOVING: Final = frozenset(
 _SCORING: Final = _MOVING | {"Addition", "ElementwiseUnary", "IsNaN", "Softmax", "Where"}
 """The layers between the two products."""
 
+_POINTWISE: Final = frozenset(
+    {"Addition", "Division", "ElementwiseBinary", "Multiplication", "Where"}
+)
+"""Those of them that join keys, values or weights with something else."""
+
 _HIDDEN: Final = -9e3
 """A mask that adds as little leaves a key no weight."""
 
@@ -314,7 +319,7 @@ class _Recognizer:
         Raises:
             _UnlikeError: It is another function.
         """
-        windows = self._windows(found)
+        windows = self._windows(found, shapes)
         scales = self._scales(found, shapes)
         forms = [
             _Form(scale, window, softcap)
@@ -339,22 +344,28 @@ class _Recognizer:
                 raise _UnlikeError(f"{attention.layer.name!r} is not attention as it is known")
         return forms
 
-    def _windows(self, found: Sequence[_Attention]) -> list[int]:
+    def _windows(self, found: Sequence[_Attention], shapes: Sequence[_Static]) -> list[int]:
         """Return how many tokens before and at its own each query sees; 0 for all.
 
         Raises:
             _UnlikeError: It sees others.
         """
-        tried = [*map(self._fitted, _SIZES), *self._further_sizes(found)]
+        sides = self._sides(found)
+        tried = [*map(self._fitted, _SIZES), *self._further_sizes(found, sides)]
         wanted = [each.masked for each in found if each.masked is not None]
+        joined: dict[Value, NDArray[Any]] = {}
         seen: list[list[NDArray[np.bool_]]] = []
         factors: dict[_Attention, float] = {}
         for sizes in tried:
             masks, raised = (self._masked(found, wanted, sizes, number) for number in (0, 1))
+            cuts = self._score_cuts(found, sizes, 0) | self._attended_shapes(found, shapes, sizes)
+            for side, array in zip(sides, self._computed(sides, sizes, cuts), strict=True):
+                if not _is_same(joined.setdefault(side, array), array):
+                    raise _UnlikeError(f"{side.name!r} is another one for other tokens")
             seen.append([_seen(each, masks, sizes) for each in found])
-            for each, visible in zip(found, seen[-1], strict=True):
+            for each, shown in zip(found, seen[-1], strict=True):
                 if each.scores is not None and each.masked is not None:
-                    made = _raised(masks[each.masked], raised[each.masked], visible)
+                    made = _raised(masks[each.masked], raised[each.masked], shown)
                     factor = factors.setdefault(each, float(made.flat[0]) if made.size else 0.0)
                     tolerance = 1e-4 if made.dtype == np.float32 else 2e-2
                     if not np.allclose(made, factor, tolerance, 0):
@@ -374,14 +385,51 @@ class _Recognizer:
         self, found: Sequence[_Attention], wanted: Sequence[Value], sizes: _Sizes, score: float
     ) -> dict[Value, NDArray[Any]]:
         """Return what :attr:`_Attention.masked` is where all scores are one number."""
+        cuts = self._score_cuts(found, sizes, score)
+        return dict(zip(wanted, self._computed(wanted, sizes, cuts), strict=True))
+
+    def _score_cuts(
+        self, found: Sequence[_Attention], sizes: _Sizes, score: float
+    ) -> dict[Value, Any]:
+        """Return the shapes of caches, and scores that are one number, as cuts."""
         cuts = self._cache_shapes(sizes)
         shape = (sizes.batch, 1, sizes.rows, sizes.columns)
         for each in found:
             if each.scores is not None:
                 cuts[each.scores] = np.full(shape, score, each.scores.info.data_type.numpy_dtype)
-        return dict(zip(wanted, self._computed(wanted, sizes, cuts), strict=True))
+        return cuts
 
-    def _further_sizes(self, found: Sequence[_Attention]) -> list[_Sizes]:
+    def _sides(self, found: Sequence[_Attention]) -> list[Value]:
+        """Return what keys, values and weights are joined with, element by element."""
+        ends = list[Value]()
+        for each in found:
+            if each.scores is None:
+                ends += [_present(each.layer.input(name)) for name in ("key", "value")]
+            else:
+                ends += [
+                    *map(_present, each.layer.inputs),
+                    _present(each.scores.producer.inputs[1]),
+                ]
+        starts = {*self._caches}
+        starts |= {layer.output for layer in self._order if layer.type == "Softmax"}
+        derived = {*starts}
+        for layer in self._order:
+            if layer.type in _SCORING and not derived.isdisjoint(layer.inputs):
+                derived.update(layer.outputs)
+        sides: dict[Value, None] = {}
+        seen: set[Value] = set()
+        while ends:
+            value = ends.pop()
+            if value in starts or value in seen:
+                continue
+            seen.add(value)
+            read = [each for each in value.producer.inputs if each is not None]
+            ends += [each for each in read if each in derived]
+            if value.producer.type in _POINTWISE:
+                sides.update({each: None for each in read if each not in derived})
+        return [*sides]
+
+    def _further_sizes(self, found: Sequence[_Attention], sides: Sequence[Value]) -> list[_Sizes]:
         """Return sizes at which numbers in the layers of masks may begin to matter.
 
         Raises:
@@ -401,7 +449,8 @@ class _Recognizer:
                     raise _UnlikeError(f"its mask is computed from the table {layer.name!r}")
                 tables[_Sizes(1, 0, rows)] = None
         # A table has no rows for more tokens.
-        far = [] if tables else [_Sizes(1, many + 3, 2) for many in _turning_points(masks, scores)]
+        turning = [] if tables else _turning_points([*masks, *sides], scores)
+        far = [_Sizes(1, many + 3, 2) for many in turning]
         return [*map(self._fitted, (*tables, *far))]
 
     def _scales(
@@ -437,9 +486,12 @@ class _Recognizer:
             if small.shape != plain.shape:
                 raise _UnlikeError(f"{attention.layer.name!r} has scores of another shape")
             scale, bound = _factor(small, plain), float(np.abs(large).max())
-            softcap = 0.0
-            if bound < 0.5 * scale * float(np.abs(wide).max()):
+            whole, softcap = np.isfinite(large), 0.0
+            top = float(np.abs(wide).max())
+            if bound < 0.5 * scale * top:
                 softcap, scale = bound, _factor(bound * np.arctanh(small / bound), plain)
+            elif not np.allclose(large[whole], scale * wide[whole], 1e-2, 1e-2 * scale * top):
+                raise _UnlikeError(f"{attention.layer.name!r} changes large scores otherwise")
             if not (math.isfinite(scale) and scale > 0):
                 raise _UnlikeError(f"{attention.layer.name!r} has scores without a factor")
             result.append((scale, softcap))
@@ -462,10 +514,7 @@ class _Recognizer:
 
         def cuts(sizes: _Sizes) -> dict[Value, Any]:
             """Return the shapes of caches and of what attention makes, and the places given."""
-            widths = [(each.value.input.output.info.shape or (None,))[-1] for each in found]
-            made: dict[Value, Any] = self._cache_shapes(sizes)
-            for each, shape, width in zip(found, shapes, widths, strict=True):
-                made[each.layer.output] = (sizes.batch, shape[1], sizes.rows, width)
+            made = self._cache_shapes(sizes) | self._attended_shapes(found, shapes, sizes)
             places = np.tile(np.arange(sizes.end - sizes.rows, sizes.end), (sizes.batch, 1))
             given = [layer.output for layer in self._inputs.values() if _has_places(layer)]
             return made | dict.fromkeys(given, places)
@@ -575,6 +624,16 @@ class _Recognizer:
         return {
             value: _with_rows(cache, sizes.batch, sizes.columns)
             for value, cache in self._caches.items()
+        }
+
+    def _attended_shapes(
+        self, found: Sequence[_Attention], shapes: Sequence[_Static], sizes: _Sizes
+    ) -> dict[Value, Any]:
+        """Return the shapes of what attention makes, as cuts."""
+        widths = [(each.value.input.output.info.shape or (None,))[-1] for each in found]
+        return {
+            each.layer.output: (sizes.batch, shape[1], sizes.rows, width)
+            for each, shape, width in zip(found, shapes, widths, strict=True)
         }
 
     def _shapes(self, values: Sequence[Value], sizes: _Sizes) -> list[_Static]:
@@ -972,6 +1031,14 @@ def _raised(masked: NDArray[Any], raised: NDArray[Any], visible: NDArray[np.bool
     seen = np.broadcast_to(visible[:, np.newaxis], shape)
     more: NDArray[Any] = np.broadcast_to(raised, shape)[seen] - np.broadcast_to(masked, shape)[seen]
     return more
+
+
+def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Return whether two arrays are the same, or of one number, however often."""
+    if one.shape == other.shape and np.array_equal(one, other):
+        return True
+    numbers = {*np.unique(one).tolist(), *np.unique(other).tolist()}
+    return len(numbers) <= 1
 
 
 def _place(made: Sequence[NDArray[Any]], tried: Sequence[_Sizes]) -> _Place | None:
