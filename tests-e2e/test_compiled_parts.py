@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -122,6 +123,23 @@ def test_a_prepared_file_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert (len(Keeping.compiled), len(Keeping.restored)) == (2, 2)
         monkeypatch.setattr(Keeping, "version", b"2")
         with pytest.raises(ModelFileError, match="it is of version 1"):
+            runtime.load_model(file)
+
+
+def test_bytes_that_break_their_backend_are_refused(
+    load: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deserialize(_: Keeping, blob: bytes, model: ModelContext) -> object:
+        return struct.unpack("<Q", blob)
+
+    file = tmp_path / "sums.armnn-prepared"
+    load()
+    monkeypatch.setattr(Keeping, "deserialize", deserialize)
+    load()
+    assert len(Keeping.compiled) == 4
+    with Runtime() as runtime:
+        runtime.compile_network(sums(), file, ["Keeping", "CpuRef"])
+        with pytest.raises(ModelFileError, match="unpack requires a buffer of 8 bytes"):
             runtime.load_model(file)
 
 

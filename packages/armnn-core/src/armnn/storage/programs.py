@@ -25,7 +25,7 @@ from armnn.backends.calling import call, explained
 from armnn.backends.contract import Backend, CachingBackend
 from armnn.backends.encoding import UnstorableError, decoded_info
 from armnn.backends.memory import HOST_FACTORY_ID
-from armnn.errors import ArmnnError, IncompatibleBlobError
+from armnn.errors import ArmnnError
 from armnn.optimizer.participants import Candidate
 from armnn.optimizer.plan import Plan, PlannedLayer, PlannedTensor
 from armnn.storage.folder import FileBlock
@@ -256,7 +256,7 @@ def compiled_of(row: Mapping[str, Any], participants: Participants) -> object:
     given = blob, candidate.model
     try:
         return call(candidate.id, candidate.backend, "deserialize", *given, about=row["name"])
-    except IncompatibleBlobError as error:
+    except Exception as error:  # of bytes that may be anyone's, such as struct.error
         raise StaleEntryError(f"of its part {row['name']!r}, {explained(error)}") from error
 
 
