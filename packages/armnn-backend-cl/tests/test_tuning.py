@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,13 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes | None, w
         file.write_bytes(content)
     with pytest.raises(InvalidArgumentError, match=words):
         run(0, file)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_pipe_is_refused_at_once(tmp_path: Path, level: int) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidArgumentError, match=r"cannot read TuningFile .*: it is not a reg"):
+        tuning.Tuner(level, str(tmp_path / "pipe"))
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -125,4 +125,4 @@ class CachedFile(BlobStore):
             if at > len(content) or sha256(name + blob).digest() != digest:
                 _log.warning("%s is damaged behind %d programs", self._path, len(self._blobs))
                 return
-            self._blobs[name.decode()] = blob
+            self._blobs[name.decode(errors="replace")] = blob

@@ -12,6 +12,7 @@ import json
 import logging
 import math
 import os
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -318,6 +319,11 @@ def _is_numbers(value: object, count: int) -> bool:
     )
 
 
+def _at_once(path: str, flags: int) -> int:
+    """Open a file, also a pipe without a writer, for which ``open`` would wait."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
 def _read(path: str) -> dict[str, tuple[int, Tile]]:
     """Return the tiles that a file knows.
 
@@ -326,7 +332,9 @@ def _read(path: str) -> dict[str, tuple[int, Tile]]:
     """
     what = f"TuningFile {path!r} of backend 'GpuAcc'"
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidArgumentError(f"cannot read {what}: it is not a regular file")
             content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InvalidArgumentError(
