@@ -18,6 +18,7 @@ HELD = {
     "weights": RNG.standard_normal((4, 6)).astype(np.float32),
     "bias": RNG.standard_normal(6).astype(np.float32),
     "scale": np.array(0.5, np.float32),
+    "places": np.arange(4, dtype=np.float32)[:, None],
 }
 TOKENS = np.array([[3, 1, 10, 7], [0, 2, 2, 9]])
 
@@ -45,6 +46,18 @@ def decoder(*tail: tuple[str, ...], rows: str = "new", outputs: tuple[str, ...] 
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     content: bytes = made.SerializeToString()
+    return content
+
+
+def captured() -> bytes:
+    """Return a decoder of which a branch reads the product."""
+    model = onnx.load_from_string(decoder(("Identity", "product", "logits"), outputs=("y",)))
+    inner = [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)]
+    branch = helper.make_graph([helper.make_node("Neg", ["product"], ["z"])], "branch", [], inner)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(True), "yes"))
+    node = helper.make_node("If", ["yes"], ["y"], then_branch=branch, else_branch=branch)
+    model.graph.node.append(node)
+    content: bytes = model.SerializeToString()
     return content
 
 
@@ -76,12 +89,22 @@ def test_logits_of_one_token(tail: list[tuple[str, ...]], row: int) -> None:
     "content",
     [
         decoder(("Softmax", "product", "logits")),
+        decoder(("Add", "product", "places", "logits")),
+        captured(),
         decoder(("Mul", "product", "product", "logits")),
         decoder(("Identity", "product", "logits"), outputs=("product",)),
         decoder(("Identity", "product", "logits"), rows="others"),
         decoder(("Transpose", "product", "turned"), ("Transpose", "turned", "logits")),
     ],
-    ids=["no elements", "two operands", "read elsewhere", "other rows", "moved"],
+    ids=[
+        "no elements",
+        "numbers of places",
+        "read in a branch",
+        "two operands",
+        "read elsewhere",
+        "other rows",
+        "moved",
+    ],
 )
 def test_other_logits_stay_as_they_are(content: bytes) -> None:
     network = armnn.parse(content, parser_options={"row_of": "logits"})

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from armnn_parser_onnx.messages import (
     INT,
@@ -86,19 +87,34 @@ def choose_row(graph: Graph, logits: str) -> None:
 def _last_product(graph: Graph, logits: str) -> Node | None:
     """Return the product that logits are made of, element by element; None if there is none."""
     producers = {name: node for node in graph.node for name in node.output}
-    constants = {each.name for each in graph.initializer}
-    constants |= {name for name, node in producers.items() if node.op_type == "Constant"}
-    readers = Counter(name for node in graph.node for name in node.input)
+    constants = {each.name: [*each.dims] for each in graph.initializer}
+    for name, made in producers.items():
+        if made.op_type == "Constant":
+            constants[name] = [n for each in made.attribute if each.t for n in each.t.dims]
+    readers = Counter(_read_names(graph))
     readers.update(each.name for each in graph.output)
     name = logits
     while (node := producers.get(name)) is not None and readers[name] == 1:
         if _is_product(node):
             return node if node.input[0] not in constants else None
         computed = [each for each in node.input if each not in constants]
-        if node.domain or node.op_type not in _ELEMENTWISE or len(computed) != 1:
+        others = [constants[each] for each in node.input if each in constants]
+        has_rows = any(dim != 1 for dims in others for dim in dims[:-1])
+        if node.domain or node.op_type not in _ELEMENTWISE or len(computed) != 1 or has_rows:
             return None
         name = computed[0]
     return None
+
+
+def _read_names(graph: Graph) -> Iterator[str]:
+    """Yield the names that nodes read, also those of branches and bodies."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                if inner is not None:
+                    yield from _read_names(inner)
+                    yield from (each.name for each in inner.output)
 
 
 def _is_product(node: Node) -> bool:
