@@ -93,7 +93,7 @@ def test_a_template_may_refuse(template: ChatTemplate) -> None:
         (["Hello"], "message 0 is 'Hello', expected a mapping"),
         ([{"content": "Hello"}], "one that has a 'role'"),
         ([{"role": 1}], "the role of message 0 is 1, expected a text"),
-        ([{"role": "user", "content": Path("x")}], "not what JSON holds"),
+        ([{"role": "user", "content": Path("x")}], "cannot be written as JSON"),
     ],
 )
 def test_messages_that_are_none_are_named(template: ChatTemplate, messages: Any, told: str) -> None:
