@@ -312,7 +312,7 @@ def test_content_finds_its_data_in_the_folder_that_is_said(
             np.testing.assert_array_equal(each.run({"x": X})["y"], X + DATA)
     (saved.parent / "data.bin").write_bytes(bytes(20))
     with pytest.raises(
-        ModelFileError, match=r"given as bytes is not what .* 'data\.bin' has chang"
+        ModelFileError, match=r"given as bytes has changed .* 'data\.bin' has changed"
     ):
         pickle.dumps(again)
 

@@ -69,11 +69,11 @@ def test_data_beside_a_text_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suffix", "content", "what"),
     [
-        ("textproto", b"ir_version: {", "text \\(textproto\\): "),
-        ("json", b"{", "text \\(json\\): "),
-        ("onnxtxt", b"<ir", "text \\(onnxtxt\\): "),
+        ("textproto", b"ir_version: {", "in text form \\(textproto\\): "),
+        ("json", b"{", "in text form \\(json\\): "),
+        ("onnxtxt", b"<ir", "in text form \\(onnxtxt\\): "),
         ("textproto", b"ir_version: 8", "no graph"),
-        ("json", b"\xff\xfe", "text \\(json\\): "),
+        ("json", b"\xff\xfe", "in text form \\(json\\): "),
     ],
 )
 def test_a_malformed_text_is_refused(

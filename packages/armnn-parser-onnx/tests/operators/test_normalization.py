@@ -137,7 +137,7 @@ def test_old_softmax_takes_all_axes_from_one_on(
     [
         (node("BatchNormalization", ["x", *"cccc"], ["y"], training_mode=1), "in training mode"),
         (node("InstanceNormalization", ["v", "c", "c"], ["y"]), "the input has rank 2: expected"),
-        (node("LRN", ["x"], ["y"], size=4), "its window of 4 channels is even"),
+        (node("LRN", ["x"], ["y"], size=4), "its window has 4 channels, expected an odd"),
         (node("LRN", ["x"], ["y"], size=0), "'size' is 0: expected at least 1"),
         (node("LRN", ["v"], ["y"], size=3), "the input has rank 2: expected"),
         (node("LpNormalization", ["x"], ["y"], p=3), "'p' is 3: expected 1 or 2"),
