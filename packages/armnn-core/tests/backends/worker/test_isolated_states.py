@@ -184,11 +184,14 @@ def test_an_interrupted_call_is_over_before_the_next_one() -> None:
         call = model.bind({"x": (4, 5)})
         call()
         call.inputs["x"][0, 0] = samples.CODES["spins"]
+        # A shell without job control lets the processes in its background ignore SIGINT.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
             call()
         timer.join()
+        signal.signal(signal.SIGINT, before)
         call.inputs["x"][...] = 0.5
         np.testing.assert_array_equal(call()["y"], call.inputs["x"])
         assert "was interrupted in call 2 of" in model.faults[0]
