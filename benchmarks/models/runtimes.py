@@ -144,7 +144,7 @@ GPU_DEVICE = "BENCHMARK_GPU_DEVICE"
 """The environment variable with the index of GpuAcc's device."""
 
 
-def load_gpuacc(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:  # noqa: ARG001  # a device has no threads
+def load_gpuacc(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:  # noqa: ARG001  # all loaders have these
     """Load GpuAcc on the device of that index, with CpuRef for refused layers."""
     import armnn
 
@@ -154,7 +154,7 @@ def load_gpuacc(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run
     return lambda: list(loaded.run(feed).values())
 
 
-def load_tinygrad(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:  # noqa: ARG001  # as for GpuAcc
+def load_tinygrad(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:  # noqa: ARG001  # all loaders have these
     """Load tinygrad with OpenCL as its device; a run is recorded once and replayed.
 
     Raises:

@@ -272,7 +272,7 @@ _Packer: TypeAlias = Callable[[Hashable, Callable[["NDArray[Any]"], "NDArray[Any
 
 
 def _constants(layer: Layer, name: str) -> _Packer:
-    """Return what brings a constant into the order of a kernel."""
+    """Return a function that makes the packed weights of a kernel from a constant of the layer."""
     info = layer.input_infos[layer.spec.input_index(name)]
     assert info is not None
     stored, decode = _constant(layer, name), reals_of(info)
@@ -280,7 +280,7 @@ def _constants(layer: Layer, name: str) -> _Packer:
 
 
 def biases(layer: Layer, name: str, channels: int) -> _Packer:
-    """Return what brings the bias into the order of a kernel; of a layer without one it is zeros.
+    """Return a function that makes the packed bias of a kernel, zeros for a layer without bias.
 
     The identity of the weights, the input ``name``, is the key of these zeros.
     """

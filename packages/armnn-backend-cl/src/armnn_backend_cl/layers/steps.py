@@ -94,27 +94,13 @@ def depthwise_convolution2d(layer: Layer, is_integer: bool) -> Sequence[Launch] 
     weights = constant(layer, "weights")
     assert weights is not None
     info = cast("TensorInfo", layer.input_infos[1])
-    _, height, width, channels = shape_of(layer.input_infos[0])
-    out_shape = shape_of(layer.output_infos[0])
-    items = math.prod(out_shape)
 
     def packed(array: NDArray[Any]) -> NDArray[Any]:
         return _without_zeros(array, info)
 
-    arguments: tuple[Argument, ...] = (
-        In(0),
-        Weights((weights,), ("steps", info), packed),
-        _channels(layer, is_integer, out_shape[3]),
-        Out(0),
-        items,
-        height,
-        width,
-        channels,
-        *out_shape[1:],
-        window_of(d, weights),
-    )
-    source = _source_of_sums(layer, is_integer, "twice_rounded")
-    return [Launch(source, "depthwise_steps", arguments, items)]
+    ordered = Weights((weights,), ("steps", info), packed)
+    sizes = _pixels_and_channels(layer)
+    return _gathered(layer, is_integer, "depthwise_steps", ordered, sizes, window_of(d, weights))
 
 
 @lowers_steps("TransposeConvolution2d")
@@ -127,28 +113,15 @@ def transpose_convolution2d(layer: Layer, is_integer: bool) -> Sequence[Launch] 
     weights = constant(layer, "weights")
     assert weights is not None
     info = cast("TensorInfo", layer.input_infos[1])
-    _, height, width, channels = shape_of(layer.input_infos[0])
-    out_shape = shape_of(layer.output_infos[0])
-    groups = channels // max(weights.shape[3], 1) or 1
 
     def packed(array: NDArray[Any]) -> NDArray[Any]:
         return _without_zeros(array, info).transpose(1, 2, 3, 0)
 
-    arguments: tuple[Argument, ...] = (
-        In(0),
-        Weights((weights,), ("steps, taps first", info), packed),
-        _channels(layer, is_integer, out_shape[3]),
-        Out(0),
-        math.prod(out_shape),
-        groups,
-        height,
-        width,
-        channels,
-        *out_shape[1:],
-        transposed_window(d, weights),
-    )
-    source = _source_of_sums(layer, is_integer, "twice_rounded")
-    return [Launch(source, "transpose_convolve_steps", arguments, math.prod(out_shape))]
+    ordered = Weights((weights,), ("steps, taps first", info), packed)
+    sizes = _pixels_and_channels(layer)
+    sizes = (sizes[2] // max(weights.shape[3], 1) or 1, *sizes)
+    window = transposed_window(d, weights)
+    return _gathered(layer, is_integer, "transpose_convolve_steps", ordered, sizes, window)
 
 
 @lowers_steps("BatchMatMul")
@@ -346,6 +319,35 @@ def _convolved(
     return [
         Launch(_source_of_sums(layer, is_integer, rounding), "convolve_steps", arguments, items)
     ]
+
+
+def _pixels_and_channels(layer: Layer) -> tuple[int, ...]:
+    """Return height, width and channels of the input, then those of the output, both NHWC."""
+    return (*shape_of(layer.input_infos[0])[1:], *shape_of(layer.output_infos[0])[1:])
+
+
+def _gathered(
+    layer: Layer,
+    is_integer: bool,
+    kernel: str,
+    weights: Weights,
+    sizes: tuple[int, ...],
+    window: tuple[int, ...],
+) -> Sequence[Launch]:
+    """Return a launch whose work items make one element of the output each.
+
+    Args:
+        layer: A layer with whole sums.
+        is_integer: Whether they are rounded as TensorFlow Lite does.
+        kernel: The kernel.
+        weights: The weights in its order.
+        sizes: Its sizes; the last one is the number of output channels.
+        window: Rows, columns, strides, dilations, padding before.
+    """
+    items = math.prod(shape_of(layer.output_infos[0]))
+    channels = _channels(layer, is_integer, sizes[-1])
+    arguments: tuple[Argument, ...] = (In(0), weights, channels, Out(0), items, *sizes, window)
+    return [Launch(_source_of_sums(layer, is_integer, "twice_rounded"), kernel, arguments, items)]
 
 
 def _without_zeros(array: NDArray[Any], info: TensorInfo) -> NDArray[Any]:

@@ -20,13 +20,15 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Network, Value
+from armnn.layers.attention import AttentionDescriptor
+from armnn.layers.joining import ConcatDescriptor
 from armnn.optimizer.passes.cleanup import Evaluate
 from armnn.optimizer.shapes.specialize import specialize
 from armnn.tensor import Shape
@@ -215,7 +217,7 @@ def _appended(network: Network) -> Iterator[_Cache]:
         shape = past.info.shape
         if past.producer.type != "Input" or shape is None or len(shape) != 4:
             continue
-        axis = concat.descriptor.axis % 4  # type: ignore[attr-defined]  # of a Concat
+        axis = cast("ConcatDescriptor", concat.descriptor).axis % 4
         if axis == _AXIS and not isinstance(shape[_AXIS], int) and new is not past:
             yield _Cache(past.producer, concat, port.name)
 
@@ -478,9 +480,8 @@ class _Recognizer:
         result = []
         for attention, shape in zip(found, shapes, strict=True):
             if attention.scores is None:
-                given = attention.layer.descriptor
-                scale = given.scale or shape[-1] ** -0.5  # type: ignore[attr-defined]  # of an Attention
-                result.append((scale, given.softcap))  # type: ignore[attr-defined]  # as above
+                given = cast("AttentionDescriptor", attention.layer.descriptor)
+                result.append((given.scale or shape[-1] ** -0.5, given.softcap))
                 continue
             plain, small, wide, large = made[attention]
             if small.shape != plain.shape:
@@ -1017,9 +1018,10 @@ def _seen(
     seen = mask > _HIDDEN
     if (np.abs(np.where(seen, mask, 0)) > 1e-6).any() or (seen != seen[:, :1]).any():
         raise _UnlikeError(f"{attention.layer.name!r} adds numbers to scores")
-    if attention.scores is None and attention.layer.descriptor.causal:  # type: ignore[attr-defined]  # of an Attention
-        is_last = attention.layer.descriptor.causal_from_end  # type: ignore[attr-defined]  # as above
-        seen = seen & np.tri(*shape[2:], sizes.past if is_last else 0, dtype=np.bool_)
+    given = attention.layer.descriptor
+    if isinstance(given, AttentionDescriptor) and given.causal:
+        before = sizes.past if given.causal_from_end else 0
+        seen = seen & np.tri(*shape[2:], before, dtype=np.bool_)
     return seen[:, 0]
 
 
