@@ -182,7 +182,7 @@ class ClosedError(ArmnnError, RuntimeError):
 
 
 class ClosingError(ArmnnError, ExceptionGroup[Exception]):
-    """Parts that were closed failed; all others were closed nevertheless."""
+    """Closing failed for some of what an object holds; the rest is closed."""
 
     # The base is generic in what a group holds; this one holds what was raised.
     def derive(self, excs: Sequence[Exception]) -> ClosingError:  # type: ignore[override]  # see above

@@ -127,10 +127,10 @@ def changed(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
             "of its program .*, its backend_version is '0', expected",
         ),
         (lambda h: h["plans"][0]["network"]["layers"].pop(), "it takes|it makes no network"),
-        (lambda h: h.pop("parts"), "the parts of its blocks cannot be read"),
-        (lambda h: h.update(parts=[[[0, 0, 1 << 40]]]), "a part of .* is not within its block"),
-        (lambda h: h.update(parts=[[[-1, 0, 1]]]), "a part is"),
-        (lambda h: h.update(parts=[[[0, 0]]]), "the parts of its blocks cannot be read"),
+        (lambda h: h.pop("parts"), "the extents of its blocks cannot be read"),
+        (lambda h: h.update(parts=[[[0, 0, 1 << 40]]]), "an extent of .* is not within its block"),
+        (lambda h: h.update(parts=[[[-1, 0, 1]]]), "an extent is"),
+        (lambda h: h.update(parts=[[[0, 0]]]), "the extents of its blocks cannot be read"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_with_its_reason(

@@ -208,11 +208,11 @@ def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -
     Raises:
         OptimizationError: They cannot be carried out.
     """
-    parts = [*(s.pattern for s in views.substitutions), *views.failed, *views.untouched]
+    subgraphs = [*(s.pattern for s in views.substitutions), *views.failed, *views.untouched]
     given = dict.fromkeys(view.layers)
     seen: dict[Layer, None] = {}
-    for part in [*parts, *views.deleted]:
-        for layer in part.layers:
+    for subgraph in [*subgraphs, *views.deleted]:
+        for layer in subgraph.layers:
             problem = (
                 "is not in the subgraph"
                 if layer not in given
@@ -228,40 +228,40 @@ def check_views(backend_id: str, view: SubgraphView, views: OptimizationViews) -
             seen[layer] = None
     for substitution in views.substitutions:
         _check_substitution(backend_id, substitution)
-    for part in views.deleted:
-        for index, value in enumerate(part.outputs):
-            if index >= len(part.inputs) or part.inputs[index].info != value.info:
+    for subgraph in views.deleted:
+        for index, value in enumerate(subgraph.outputs):
+            if index >= len(subgraph.inputs) or subgraph.inputs[index].info != value.info:
                 raise OptimizationError(
                     f"backend {backend_id!r} deleted layer {value.producer.name!r}, but its "
-                    f"output {value.info} is read and the part has no input like it to stand in"
+                    f"output {value.info} is read and the subgraph has no such input to replace it"
                 )
     taken = [*(each.pattern for each in views.substitutions), *views.deleted]
-    problem = _problem_of_parts(taken) or _problem_of_order(view, views, taken)
+    problem = _problem_of_outputs(taken) or _problem_of_order(view, views, taken)
     if problem:
         raise OptimizationError(
             f"backend {backend_id!r} returned optimization views that do not fit: {problem}"
         )
 
 
-def _problem_of_parts(parts: Sequence[SubgraphView]) -> str:
-    """Return which part's outputs are wrong, in the order in which parts go, or nothing."""
+def _problem_of_outputs(subgraphs: Sequence[SubgraphView]) -> str:
+    """Return which subgraph's outputs are wrong, in the order in which subgraphs go, or nothing."""
     gone: set[Layer] = set()
-    for part in parts:
-        own, given = set(part.layers), set(part.outputs)
+    for subgraph in subgraphs:
+        own, given = set(subgraph.layers), set(subgraph.outputs)
         gone |= own
-        for value in part.outputs:
+        for value in subgraph.outputs:
             if value.producer not in own:
-                return f"an output of a part is of layer {value.producer.name!r} outside of it"
-        for layer in part.layers:
+                return f"an output of a subgraph is of layer {value.producer.name!r} outside of it"
+        for layer in subgraph.layers:
             own.remove(layer)
             if any(value is not None and value.producer in own for value in layer.inputs):
                 return f"layer {layer.name!r} is listed before a layer that it reads"
-        for value in (value for layer in part.layers for value in layer.outputs):
+        for value in (value for layer in subgraph.layers for value in layer.outputs):
             readers = [reader.name for reader, _ in value.uses if reader not in gone]
             if readers and value not in given:
                 return (
                     f"layer {value.producer.name!r} goes, but {readers[0]!r} reads it and it is "
-                    "not among the outputs of its part"
+                    "not among the outputs of its subgraph"
                 )
     return ""
 
@@ -271,8 +271,8 @@ def _problem_of_order(
 ) -> str:
     """Return what could not be computed in the changed network, or nothing.
 
-    Nodes are layers and values; values at the border of a part wait for what replaces them. A part
-    as one node would have cycles where it holds independent layers.
+    Nodes are layers and values; values at the border of a subgraph wait for what replaces them. A
+    subgraph as one node would have cycles where it holds independent layers.
     """
     if not taken:
         return ""
@@ -280,14 +280,16 @@ def _problem_of_order(
 
     from armnn.graph import Value  # late: a prepared load does without
 
-    gone = {layer for part in taken for layer in part.layers}
+    gone = {layer for subgraph in taken for layer in subgraph.layers}
     waits: dict[Layer | Value, list[Layer | Value]] = {}
     for layer in view.layers:
         if layer not in gone:
             waits[layer] = [value for value in layer.inputs if value is not None]
             waits.update({value: [layer] for value in layer.outputs})
-    for part in views.deleted:
-        waits.update({old: [new] for old, new in zip(part.outputs, part.inputs, strict=False)})
+    for subgraph in views.deleted:
+        waits.update(
+            {old: [new] for old, new in zip(subgraph.outputs, subgraph.inputs, strict=False)}
+        )
     for each in views.substitutions:
         for layer in each.replacement.layers:
             waits[layer] = [value.producer for value in layer.inputs if value is not None]
@@ -298,7 +300,7 @@ def _problem_of_order(
     for awaited in waits.values():
         for node in awaited:
             if node not in waits and isinstance(node, Value) and node.producer in gone:
-                return f"a part reads layer {node.producer.name!r}, which goes"
+                return f"a subgraph reads layer {node.producer.name!r}, which goes"
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:

@@ -60,7 +60,7 @@ class DeferredOperator(ABC):
     A parser adds a StandIn layer and puts one of these into its ``compiled``. When the network is
     specialized, the layer is replaced by what :meth:`resolve` adds, as soon as the shapes of all of
     its inputs are known and so is the data of those that it awaits. If these are computed by the
-    network, its first part is run before.
+    network, the segment that computes them is run before.
 
     Attributes:
         operator: Its name in the model's format.

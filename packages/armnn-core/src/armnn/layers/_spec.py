@@ -489,7 +489,7 @@ def required_api(
 def _items(
     spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
 ) -> Iterator[RequiredApi]:
-    """Yield the parts of a layer that are newer than its layer type."""
+    """Yield the fields and data types of a layer that are newer than its layer type."""
     for each in _young_fields(type(descriptor), spec.since):
         value = getattr(descriptor, each.name)
         since = each.metadata.get("since")

@@ -673,27 +673,27 @@ class _Recognizer:
         Raises:
             _UnlikeError: One depends on data.
         """
-        part = Network("part")
+        copy = Network("copy of a part")
         shapes: dict[str, Shape | None] = {}
         data: dict[str, NDArray[Any]] = {}
         replaced = {}
         for number, (value, given) in enumerate(cuts.items()):
             name = f"{number} of the cuts"
             shapes[name] = given if isinstance(given, tuple) else given.shape
-            replaced[value] = part.add_input(name, value.info.with_shape(shapes[name]))
+            replaced[value] = copy.add_input(name, value.info.with_shape(shapes[name]))
             if not isinstance(given, tuple):
                 data[name] = given
         needed = _read_layers(values, cuts, sees_shapes=True)
-        copied = part.insert_copies([each for each in self._order if each in needed], replaced)
+        copied = copy.insert_copies([each for each in self._order if each in needed], replaced)
         for number, value in enumerate(values):
-            part.add_output(f"{number} of the values", copied[value])
-        for layer in part.inputs:
+            copy.add_output(f"{number} of the values", copied[value])
+        for layer in copy.inputs:
             if layer.name not in shapes:
                 shapes[layer.name] = self._input_shape(self._inputs[layer.name], sizes)
-        if any(layer.name == self._mask.name for layer in part.inputs):
+        if any(layer.name == self._mask.name for layer in copy.inputs):
             columns = np.arange(sizes.columns)
             data[self._mask.name] = np.tile(columns < sizes.end, (sizes.batch, 1))
-        made = specialize(part, shapes, data, self._evaluated)
+        made = specialize(copy, shapes, data, self._evaluated)
         found = [port.inputs[0].constant for port in made.outputs if port.inputs[0] is not None]
         for value, array in zip(values, found, strict=True):
             if array is None:

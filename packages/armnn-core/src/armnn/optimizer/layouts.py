@@ -286,7 +286,7 @@ class Region:
         self.seeds = {layer for layer in seeds if layer in self.layers}
 
     def shrink(self) -> None:
-        """Leave layers that save no transposes, and parts without seeds."""
+        """Leave layers that save no transposes, and components without seeds."""
         others = [layer for layer in self.layers if layer not in self.seeds]
         changed = True
         while changed:
@@ -302,9 +302,9 @@ class Region:
                 else:
                     changed = True
         self.layers = {layer: None for layer in self._forms if layer in self.layers}
-        for part in self.components():
-            if self.seeds.isdisjoint(part):
-                self.leave(part)
+        for component in self.components():
+            if self.seeds.isdisjoint(component):
+                self.leave(component)
 
     def leave(self, layers: Sequence[Layer]) -> None:
         """Let layers stay in the layout that they have."""
@@ -312,15 +312,15 @@ class Region:
             del self.layers[layer]
 
     def components(self) -> list[list[Layer]]:
-        """Return the layers by connected parts, in topological order."""
-        parts: list[list[Layer]] = []
+        """Return the connected components, each in topological order."""
+        components: list[list[Layer]] = []
         seen: set[Layer] = set()
         for layer in self.layers:
             if layer not in seen:
-                part = _reached([layer], self._joined)
-                seen |= part
-                parts.append([each for each in self.layers if each in part])
-        return parts
+                component = _reached([layer], self._joined)
+                seen |= component
+                components.append([each for each in self.layers if each in component])
+        return components
 
     def border(self, value: Value) -> float:
         """Return how many elements are transposed where a value crosses.
@@ -579,16 +579,16 @@ def _transpose(
         return 0
     region = Region(forms, seeds, layout, candidate, assignment)
     region.shrink()
-    for part in region.components():
-        if len(part) < (options.min_part or 1) or not _gains(part, region, given):
-            region.leave(part)
+    for component in region.components():
+        if len(component) < (options.min_part or 1) or not _gains(component, region, given):
+            region.leave(component)
     return region.apply(network)
 
 
-def _gains(part: Sequence[Layer], region: Region, given: Mapping[Layer, Support]) -> bool:
-    work = sum(multiply_adds_of(layer) or 0 for layer in part if layer in region.seeds)
+def _gains(component: Sequence[Layer], region: Region, given: Mapping[Layer, Support]) -> bool:
+    work = sum(multiply_adds_of(layer) or 0 for layer in component if layer in region.seeds)
     on_backend = {layer for layer, answer in given.items() if answer}
-    values = dict.fromkeys(_values_around(part))
+    values = dict.fromkeys(_values_around(component))
     before = sum(crossing(value, on_backend) for value in values)
-    after = sum(crossing(value, on_backend | set(part)) for value in values)
+    after = sum(crossing(value, on_backend | set(component)) for value in values)
     return work > sum(map(region.border, values)) + after - before

@@ -66,9 +66,9 @@ class _Cut:
     """A network, cut where data must be known first.
 
     Attributes:
-        head: The part that can be prepared now. Its outputs are those of the network that it
+        head: The segment that can be prepared now. Its outputs are those of the network that it
             computes and the values that ``rest`` reads, the latter named by ``crossing``.
-        rest: The part that waits until the head has run; None if all is known. Its inputs are
+        rest: The segment that waits until the head has run; None if all is known. Its inputs are
             ``crossing``, its outputs the other outputs of the network.
         crossing: Names of the values that go from the head to the rest.
         is_rewritten: Whether the head is the network as it was rewritten before.
@@ -164,27 +164,27 @@ def _crossing(rest: Iterable[Layer], head: dict[Layer, None]) -> tuple[Value, ..
 
 
 def _head(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
-    part = Network(network.name, network.metadata)
-    part.file = network.file
-    values = part.insert_copies(layers, {})
+    head = Network(network.name, network.metadata)
+    head.file = network.file
+    values = head.insert_copies(layers, {})
     for value, name in names.items():
-        part.add_output(name, values[value])
-    part.remove_unused()
-    return part
+        head.add_output(name, values[value])
+    head.remove_unused()
+    return head
 
 
 def _rest(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
-    part = Network(f"{network.name} (rest)", network.metadata)
-    part.file = network.file
-    values = {value: part.add_input(name, value.info) for value, name in names.items()}
+    rest = Network(f"{network.name} (rest)", network.metadata)
+    rest.file = network.file
+    values = {value: rest.add_input(name, value.info) for value, name in names.items()}
     constants = dict.fromkeys(
         value.producer
         for layer in layers
         for value in layer.inputs
         if value is not None and value.constant is not None
     )
-    part.insert_copies([*constants, *layers], values)
-    return part
+    rest.insert_copies([*constants, *layers], values)
+    return rest
 
 
 def prepare_network(
@@ -276,7 +276,7 @@ def prepare_specialization(
     cut = _cut(network, shapes, values, participants, trace, may_change=may_change)
     head = cut.head
     if trace is not None and cut.rest is not None:
-        raise UntraceableError("a part of the network waits for computed data")
+        raise UntraceableError("a segment of the network waits for computed data")
     if trial is not None and cut.rest is not None:
         raise FoldsRefused(None)  # no backend can be asked about the rest yet
     if may_change and cut.rest is None:
@@ -285,9 +285,9 @@ def prepare_specialization(
         head.lets_constants_go = True
     with phase(sink, "rewrite"):
         conversions = _rewrite_head(cut, participants, options, trial, trace)
-        for part in (head, cut.rest):
-            if part is not None and label:  # without one there is only one specialization
-                constants.share(part)
+        for segment in (head, cut.rest):
+            if segment is not None and label:  # without one there is only one specialization
+                constants.share(segment)
     with phase(sink, "assign backends"):
         assignment, layers = _assigned(head, conversions, participants, options, trial, trace)
         if label:  # weights in another layout are as large as the others

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Closing with running calls and with parts that fail."""
+"""Closing objects while calls are running, and collecting the errors of what they hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Closable(ABC):
 
 
 class Closing:
-    """Closes several parts and collects their errors.
+    """Closes what an object holds, one after the other, and collects the errors.
 
     Args:
         what: The closed object, for the message.
@@ -40,14 +40,14 @@ class Closing:
         self._interruption: BaseException | None = None
 
     def step(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function that closes one part; collect its error."""
+        """Call a function that closes something; collect its error."""
         try:
             function(*arguments)
         except BaseException as error:
             self.note(error)
 
     def note(self, error: BaseException) -> None:
-        """Collect the error of a part."""
+        """Collect an error."""
         if isinstance(error, ClosingError):
             self._errors.extend(error.exceptions)
         elif isinstance(error, Exception):
@@ -65,7 +65,7 @@ class Closing:
             raise self._interruption
         if self._errors:
             failed = ", ".join(map(explained, self._errors))
-            raise ClosingError(f"{self._what}, but parts of it failed: {failed}", self._errors)
+            raise ClosingError(f"{self._what}, but not without errors: {failed}", self._errors)
 
 
 class Gate:

@@ -71,7 +71,7 @@ class Binding:
 _Kept: TypeAlias = (
     "tuple[TensorHandle, TensorHandle, Callable[[ForeignHandle], TensorHandle | None]]"
 )
-"""The tensor of a state, the handle on it in its owner's queue, and what makes those on parts."""
+"""The tensor of a state, its handle in the owner's queue, and a function for handles on slices."""
 
 
 class KeptHandle(TensorHandle):
@@ -97,7 +97,7 @@ class KeptHandle(TensorHandle):
             tensor: See the property.
             owner: See the attribute.
             ordered: The handle on it in the owner's queue.
-            on_memory: Returns such a handle on a part of its memory, None if there is none.
+            on_memory: Returns such a handle on a slice of the tensor, None if its backend has none.
         """
         self.info = tensor.info
         self.factory = factory
@@ -160,10 +160,10 @@ class KeptHandle(TensorHandle):
         """Copy the state into an array, after what was enqueued."""
         self._ordered.copy_to(array)
 
-    def parts(self, axis: int, count: int) -> list[TensorHandle]:
+    def slices(self, axis: int, count: int) -> list[TensorHandle]:
         """Return the first rows along an axis as tensors, one for each index of the axes before.
 
-        There are none where the backend has no tensors at such places.
+        The list is empty if the backend has no tensors at such offsets.
         """
         shape = (count, *self.shape[axis + 1 :])
         info, buffer = self.info.with_shape(shape), self.as_buffer()
@@ -171,10 +171,10 @@ class KeptHandle(TensorHandle):
         step = self.shape[axis] * math.prod(self.shape[axis + 1 :]) * self.dtype.itemsize
         found: list[TensorHandle] = []
         for index in range(math.prod(self.shape[:axis])):
-            part = on_memory(ForeignHandle(info, buffer.tensor(info, index * step)))
-            if part is None:
+            each = on_memory(ForeignHandle(info, buffer.tensor(info, index * step)))
+            if each is None:
                 return []
-            found.append(part)
+            found.append(each)
         return found
 
     def written(self) -> Event | None:

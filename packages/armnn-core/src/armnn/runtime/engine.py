@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The engine: a plan with its workloads and memory layout, which makes the contexts of runs.
 
-Plans of one part and of many, on a caller's arrays and on memory of their own, take the same code.
-Only layers that no backend compiled need the graph.
+Plans of one compiled part and of many, on a caller's arrays and on memory of their own, take the
+same code. Only layers that no backend compiled need the graph.
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ class LoadedPlan:
         if made is None or made.factory != read.factory or _is_at_rest(read) or _is_at_rest(made):
             return []
         found: list[KeptHandle] = []
-        on_memory = partial(self._on_part, made, managers)
+        on_memory = partial(self._on_slice, made, managers)
         for _ in range(count):
             tensor = self._created(read, None)
             if tensor.as_buffer() is None:
@@ -600,12 +600,12 @@ class LoadedPlan:
         )
         return made
 
-    def _on_part(
-        self, tensor: PlannedTensor, managers: Mapping[str, MemoryManager], part: ForeignHandle
+    def _on_slice(
+        self, tensor: PlannedTensor, managers: Mapping[str, MemoryManager], memory: ForeignHandle
     ) -> TensorHandle | None:
-        """Return a handle on a part of a tensor's memory, None if its backend has none there."""
+        """Return a handle on a slice of a tensor, None if its backend can have none there."""
         with contextlib.suppress(MemoryImportError):  # it begins between what the device aligns to
-            return self._imported(replace(tensor, info=part.info), part, managers)
+            return self._imported(replace(tensor, info=memory.info), memory, managers)
         return None
 
     def _on(

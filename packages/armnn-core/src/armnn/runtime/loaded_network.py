@@ -147,7 +147,7 @@ class NetworkResources:
             Whether this call closed it, rather than an earlier one.
 
         Raises:
-            ClosingError: Parts of it failed; all of it is closed.
+            ClosingError: Closing something that it holds failed; the rest is closed.
         """
         closing = Closing(self._plans.optimized.title)
         closing.step(self._plans.end)
@@ -964,7 +964,7 @@ class LoadedNetwork:
             Whether this call closed it, rather than an earlier one.
 
         Raises:
-            ClosingError: Parts of it failed; all of it is closed.
+            ClosingError: Closing something that it holds failed; the rest is closed.
         """
         return self.resources.close()
 

@@ -560,35 +560,35 @@ def _sha256_of(function: object) -> str:
     The functions that it calls are not followed, and of what is neither code, number, text nor
     array only the type counts.
     """
-    return hashlib.sha256(repr(_parts_of(function, ())).encode()).hexdigest()
+    return hashlib.sha256(repr(_identity_of(function, ())).encode()).hexdigest()
 
 
-def _parts_of(value: object, around: tuple[object, ...]) -> object:
-    """Return the parts that are the same of two equal functions, as texts, numbers and lists.
+def _identity_of(value: object, around: tuple[object, ...]) -> object:
+    """Return what two equal functions have in common, as texts, numbers and lists.
 
     Args:
-        value: The function, or a part of it.
-        around: The objects that it is a part of; a recursive function captures itself.
+        value: The function, or a value that it holds.
+        around: The objects that hold it; a recursive function captures itself.
     """
-    parts: list[object]
+    members: list[object]
     if any(each is value for each in around):
         return "itself"
     if isinstance(value, FunctionType):
         cells = [_captured(cell) for cell in value.__closure__ or ()]
-        parts = [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+        members = [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
     elif isinstance(value, CodeType):
         names = value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars
-        parts = [value.co_code, value.co_flags, *names, value.co_consts]
+        members = [value.co_code, value.co_flags, *names, value.co_consts]
     elif isinstance(value, partial):
-        parts = [value.func, value.args, value.keywords]
+        members = [value.func, value.args, value.keywords]
     elif isinstance(value, MethodType):
-        parts = [value.__func__, value.__self__]
+        members = [value.__func__, value.__self__]
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        parts = [value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
+        members = [value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
     elif isinstance(value, Mapping):
-        parts = [list(value), list(value.values())]
+        members = [list(value), list(value.values())]
     elif isinstance(value, (list, tuple)):
-        parts = list(value)
+        members = list(value)
     elif isinstance(value, (set, frozenset)):  # of constants
         return sorted(map(repr, value))
     elif value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
@@ -596,8 +596,8 @@ def _parts_of(value: object, around: tuple[object, ...]) -> object:
     else:
         kind = type(value)
         name = getattr(value, "__qualname__", "")
-        parts = [kind.__module__, kind.__qualname__, name, vars(kind).get("__call__")]
-    return [_parts_of(each, (*around, value)) for each in parts]
+        members = [kind.__module__, kind.__qualname__, name, vars(kind).get("__call__")]
+    return [_identity_of(each, (*around, value)) for each in members]
 
 
 def _captured(cell: CellType) -> object:

@@ -340,7 +340,7 @@ class Runtime(Closable):
         Closing twice does nothing.
 
         Raises:
-            ClosingError: Parts failed; everything is closed nevertheless.
+            ClosingError: Closing something that it holds failed; the rest is closed.
         """
         if not self._gate.close():
             return

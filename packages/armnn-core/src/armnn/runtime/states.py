@@ -454,26 +454,26 @@ class StateMemory:
             rows: How many of the first rows of a cache the array has; None for the whole state.
         """
         state = self.read[name]
-        part = () if rows is None else _rows(self._filling[name].axis, rows)
+        first_rows = () if rows is None else _rows(self._filling[name].axis, rows)
         if not isinstance(state, KeptHandle):
-            state[part] = array
+            state[first_rows] = array
             return
         with acquired(self.managers or {}):
             if rows is not None and self._write_rows(state, self._filling[name].axis, rows, array):
                 return
             content: NDArray[Any] = np.zeros(state.shape, state.dtype)
-            content[part] = array
+            content[first_rows] = array
             state.copy_from(content)
 
     @staticmethod
     def _write_rows(state: KeptHandle, axis: int, rows: int, array: ArrayLike) -> bool:
         """Write the first rows of a state along an axis; return whether its memory can do that."""
-        parts = state.parts(axis, rows)
+        slices = state.slices(axis, rows)
         shape = (*state.shape[:axis], rows, *state.shape[axis + 1 :])
         content = np.broadcast_to(np.asarray(array, state.dtype), shape)
-        for part, index in zip(parts, np.ndindex(shape[:axis]), strict=False):
-            part.copy_from(content[index])
-        return bool(parts)
+        for each, index in zip(slices, np.ndindex(shape[:axis]), strict=False):
+            each.copy_from(content[index])
+        return bool(slices)
 
     @property
     def read(self) -> Mapping[str, State]:
@@ -1018,7 +1018,7 @@ class StreamStates:
         control: RunControl | None,
         chunks: Sequence[int],
     ) -> dict[str, NDArray[Any]]:
-        """Run the rows of inputs in parts; see :meth:`Stream.run`.
+        """Run the rows of inputs in chunks; see :meth:`Stream.run`.
 
         Raises:
             InvalidArgumentError: The states or the inputs cannot be divided.
@@ -1054,7 +1054,7 @@ class StreamStates:
         try:
             while True:
                 size = next((each for each in sizes if each <= rows - start), rows - start)
-                part = {
+                chunk = {
                     name: array[(*[slice(None)] * axes[name], slice(start, start + size))]
                     if name in axes
                     else array
@@ -1062,7 +1062,7 @@ class StreamStates:
                 }
                 start += size
                 targets = outputs if start == rows else None
-                call = self._run_once(network, part, targets, control)
+                call = self._run_once(network, chunk, targets, control)
                 if start == rows:
                     return self._collected(network, call, outputs)
         except BaseException:
@@ -1321,8 +1321,8 @@ class Stream:
             cancel: See there.
             profiler: See there.
             chunks: Numbers of rows, for states that fill up: the rows of the inputs are run in
-                parts of these sizes, the largest that fits first, so that prompts of all lengths
-                need the plans of a few shapes. The outputs are those of the last part.
+                chunks of these sizes, the largest that fits first, so that prompts of all lengths
+                need the plans of a few shapes. The outputs are those of the last chunk.
 
         Returns:
             One array per output that is no state's, and those that ``outputs`` asks for.

@@ -18,8 +18,8 @@ import numpy as np
 from armnn.backends.cache import Block, GrowingBlock, StaleEntryError
 from armnn.storage.folder import PAGE
 
-Part = list[int]
-"""A part of a block: the number of the block in the file, the place in it, and the bytes."""
+Extent = list[int]
+"""A range of bytes: the number of the block in the file, the offset in it, and the size."""
 
 _LARGE: Final = 1 << 20
 """Bytes of a block from which on its pages are looked at."""
@@ -30,10 +30,10 @@ _FEWEST: Final = 16
 """Pages in a row that are worth a mapping of their own."""
 
 
-def with_shared_pages(blocks: Sequence[Block]) -> tuple[list[Block], list[list[Part]]]:
-    """Return the blocks that a file needs to hold, and the parts of each block in these."""
+def with_shared_pages(blocks: Sequence[Block]) -> tuple[list[Block], list[list[Extent]]]:
+    """Return the blocks that a file needs to hold, and the extents that each block consists of."""
     held: list[Block] = []
-    layout: list[list[Part]] = []
+    layout: list[list[Extent]] = []
     known: dict[bytes, tuple[int, int]] = {}
     for block in blocks:
         size = _size_of(block)
@@ -43,20 +43,20 @@ def with_shared_pages(blocks: Sequence[Block]) -> tuple[list[Block], list[list[P
             continue
         digests = [blake2b(page, digest_size=16).digest() for page in _pages_of(block)]
         runs = _runs([known.get(digest) for digest in digests])
-        parts, new = [], 0
+        extents, new = [], 0
         for source, first, count in runs:
             end = min((first + count) * PAGE, size)
             if source is None:
-                parts.append([len(held), new, end - first * PAGE])
+                extents.append([len(held), new, end - first * PAGE])
                 for place in range(count):
                     known.setdefault(digests[first + place], (len(held), new + place * PAGE))
                 new += count * PAGE
             else:
-                parts.append([*source, end - first * PAGE])
+                extents.append([*source, end - first * PAGE])
         if new:
             kept = {first: count for source, first, count in runs if source is None}
             held.append(block if len(runs) == 1 else [*_chosen(block, kept)])
-        layout.append(parts)
+        layout.append(extents)
     return held, layout
 
 
@@ -127,26 +127,26 @@ def joined(
         file: The file.
         data: All of it, mapped.
         blocks: The blocks that it holds.
-        layout: The parts of each block.
+        layout: The extents of each block.
 
     Raises:
-        StaleEntryError: The parts are not within the blocks.
+        StaleEntryError: An extent is not within its block.
     """
     start = _address_of(data)
     try:
-        return [_joined(file, start, blocks, parts) for parts in layout]
+        return [_joined(file, start, blocks, extents) for extents in layout]
     except (TypeError, ValueError, LookupError, OSError) as error:
-        raise StaleEntryError(f"the parts of its blocks cannot be read: {error!r}") from error
+        raise StaleEntryError(f"the extents of its blocks cannot be read: {error!r}") from error
 
 
-def _joined(file: BinaryIO, start: int, blocks: Sequence[memoryview], parts: Any) -> memoryview:
+def _joined(file: BinaryIO, start: int, blocks: Sequence[memoryview], extents: Any) -> memoryview:
     views: list[memoryview] = []
-    for number, begin, size in parts:
+    for number, begin, size in extents:
         if not all(type(each) is int and each >= 0 for each in (number, begin, size)):
-            raise ValueError(f"a part is {(number, begin, size)}")
+            raise ValueError(f"an extent is {(number, begin, size)}")
         view = blocks[number][begin : begin + size]
         if len(view) != size:
-            raise ValueError(f"a part of {size} bytes is not within its block")
+            raise ValueError(f"an extent of {size} bytes is not within its block")
         views.append(view)
     if len(views) == 1:
         return views[0]
@@ -164,7 +164,7 @@ def _address_of(view: memoryview) -> int:
 
 
 def _mapped(file: BinaryIO, places: Sequence[int], sizes: Sequence[int]) -> memoryview:
-    """Map parts of a file behind each other."""
+    """Map ranges of a file behind each other."""
     pages = mmap.mmap(-1, sum(sizes), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     made: memoryview = memoryview(pages).toreadonly()
     at = _address_of(made)

@@ -95,7 +95,7 @@ def other_sequence(frame: Message, numbers: random.Random) -> Message:
     ("place", "value", "message"),
     [
         (["layers"], [1, 0], "layer 'second' is listed before a layer that it reads"),
-        (["inputs"], [[1, 0]], "a part reads layer 'first', which goes"),
+        (["inputs"], [[1, 0]], "a subgraph reads layer 'first', which goes"),
         (["outputs"], [[1, 0]], "layer 'second' goes, but 'y' reads it"),
         (["replacement", 1, "backend"], "Honest", "layer 'compiled' is given to 'Honest'"),
         (["replacement", 1, "backend"], [], "layer 'compiled' is given to []"),

@@ -234,9 +234,9 @@ def bad_views(kind: str, view: SubgraphView) -> OptimizationViews:
         ("deleted", r"deleted layer 'a', but its output Float32\[2,1\] is read"),
         ("order", "layer 'b' is listed before a layer that it reads"),
         ("read", "layer 'a' goes, but 'b' reads it and it is not among the outputs"),
-        ("foreign", "an output of a part is of layer 'a' outside of it"),
+        ("foreign", "an output of a subgraph is of layer 'a' outside of it"),
         ("cycle", r"\[.*'b'.*\] would wait for each other"),
-        ("gone", "a part reads layer 'a', which goes"),
+        ("gone", "a subgraph reads layer 'a', which goes"),
     ],
 )
 def test_views_that_do_not_fit_are_refused(

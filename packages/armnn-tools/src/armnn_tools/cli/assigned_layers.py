@@ -135,7 +135,7 @@ def _with_all_read(network: Network) -> Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AssignedPart:
     """Layers that a backend compiled into one.
 
     Attributes:
@@ -172,7 +172,7 @@ class OptimizedLayers:
     """
 
     network: Network
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AssignedPart, ...] = ()
     waiting: int = 0
     part_of: Mapping[str, str] = field(init=False)
     """The name of the part that a layer went into, by the layer's name."""
@@ -185,7 +185,7 @@ class OptimizedLayers:
     def of(cls, head: Network, rest: Network | None, report: Report) -> OptimizedLayers:
         """Combine the layers, and those that wait for their data, with the facts of a report."""
         rows = {row.layer: row for row in report}
-        found: dict[str, Part] = {}
+        found: dict[str, AssignedPart] = {}
         for layer in head.layers:
             row = rows.get(layer.name)
             if row is None or layer.type in WITHOUT_BACKEND:
@@ -194,7 +194,7 @@ class OptimizedLayers:
             if row.compiled_into:
                 before = found[row.compiled_into].layers if row.compiled_into in found else ()
                 names = (*before, layer.name)
-                found[row.compiled_into] = Part(
+                found[row.compiled_into] = AssignedPart(
                     row.compiled_into, row.backend, names, row.footprint
                 )
         later = () if rest is None else rest.layers

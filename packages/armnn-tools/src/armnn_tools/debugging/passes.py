@@ -104,7 +104,8 @@ def find_wrong_pass(
         creation_options: The options of the runtime.
 
     Raises:
-        InvalidArgumentError: An input is missing, or a part of the network waits for computed data.
+        InvalidArgumentError: An input is missing, or a segment of the network waits for computed
+            data.
         BackendError: The reference cannot be used.
     """
     network = model if isinstance(model, Network) else parse(model)
@@ -163,8 +164,8 @@ class _Search:
             built.close()
         if rest is not None:
             raise InvalidArgumentError(
-                f"a part of the network {self.network.name!r} waits for computed data: its passes "
-                "cannot be told apart, expected a network of known shapes"
+                f"a segment of the network {self.network.name!r} waits for computed data: its "
+                "passes cannot be told apart, expected a network of known shapes"
             )
         reference = Reference(self.bench.candidate(self.reference, head))
         reals: dict[Value, NDArray[Any]] = {}

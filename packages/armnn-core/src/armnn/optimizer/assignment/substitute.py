@@ -154,7 +154,7 @@ def optimize_subgraphs(
         network: Is changed.
         assignment: The backend of each layer.
         options: The caller's decisions.
-        moved: Gets the value that replaced each value at the border of a part.
+        moved: Gets the value that replaced each value at the border of a subgraph.
 
     Returns:
         For each layer that went, the first layer that stands in its place, if any does.
@@ -175,7 +175,7 @@ def optimize_subgraphs(
             view = SubgraphView.of(network, layers)
             views = _ask(candidate, view)
             check_views(candidate.id, view, views)
-            failed = [layer for part in views.failed for layer in part.layers]
+            failed = [layer for each in views.failed for layer in each.layers]
             done.update(dict.fromkeys(layer for layer in layers if layer not in failed))
             replacements = _apply(network, candidate, views, done, replaced)
             if moved is not None:
@@ -282,10 +282,10 @@ def _apply(
         done.update(dict.fromkeys(layers))
         if layers:
             replaced.update(dict.fromkeys(substitution.pattern.layers, layers[0]))
-    for part in views.deleted:
-        for index, value in enumerate(part.outputs):
-            _replace(network, value, _current(part.inputs[index], moved), moved)
-        _remove(network, part)
+    for deleted in views.deleted:
+        for index, value in enumerate(deleted.outputs):
+            _replace(network, value, _current(deleted.inputs[index], moved), moved)
+        _remove(network, deleted)
     return moved
 
 
@@ -297,7 +297,7 @@ def _replace(network: Network, old: Value, new: Value, moved: dict[Value, Value]
 def _current(value: Value, moved: Mapping[Value, Value]) -> Value:
     """Return the value that replaced one that a view names.
 
-    Parts border on each other, so what one view reads may be replaced with another.
+    Views border on each other, so a value that one reads may be replaced by another one.
     """
     while value in moved:
         value = moved[value]
@@ -329,6 +329,6 @@ def _splice(network: Network, substitution: Substitution, moved: dict[Value, Val
     return [twin for twin in twins if twin.data is None]
 
 
-def _remove(network: Network, part: SubgraphView) -> None:
-    for layer in reversed(part.layers):
+def _remove(network: Network, subgraph: SubgraphView) -> None:
+    for layer in reversed(subgraph.layers):
         network.remove(layer)
