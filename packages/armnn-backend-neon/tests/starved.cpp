@@ -49,7 +49,7 @@ extern "C" int pthread_cond_wait(pthread_cond_t *, pthread_mutex_t *mutex) {
 
 namespace {
 
-/* What each thread computed of a loop. */
+/* How the items and chunks of a loop were shared among the threads. */
 struct Shared {
   int64_t wrong = 0; /* items that were not computed once */
   int64_t by_caller = 0;

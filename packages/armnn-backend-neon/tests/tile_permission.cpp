@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the system is asked, and what it answers, for test_tile_registers.py. */
+/* A fake arch_prctl with given answers, for test_tile_registers.py. */
 #include <cstdarg>
 #include <cstdio>
 

@@ -146,7 +146,7 @@ class GpuAccBackend(Backend):
         return LaunchingWorkload(self.device, launches, model, (layer.name, kind))
 
     def create_profiling_context(self, sink: ProfilingSink) -> DeviceTimes | None:
-        """Return what reports the kernels of a run, with the times of the device."""
+        """Return the context that reports the kernels of a run, with the times of the device."""
         return DeviceTimes(sink, self.id) if self._options.has_kernel_times else None
 
     def create_memory_manager(self) -> MemoryManager:

@@ -143,7 +143,7 @@ def vectors(name: str, info: TensorInfo) -> str:
 def vector_accessors(out: TensorInfo, **tensors: TensorInfo) -> str:
     """Return the accessors of tensors of :data:`FLOATING` types and of the output ``out``.
 
-    Those of vectors are with them; for the output ``STORE_ALL(v, i)``.
+    They include the accessors of vectors, ``STORE_ALL(v, i)`` for the output.
     """
     single = accessors(out=elements_of(out), **{n: elements_of(i) for n, i in tensors.items()})
     is_half = out.data_type is DataType.FLOAT16

@@ -73,7 +73,7 @@ class DeviceTimes(ProfilingContext):
 
 
 def times_of_thread() -> DeviceTimes | None:
-    """Return what takes the times of this thread's run, None unless it is profiled."""
+    """Return the recorder of this thread's run, None unless it is profiled."""
     found: DeviceTimes | None = getattr(_running, "times", None)
     return found
 

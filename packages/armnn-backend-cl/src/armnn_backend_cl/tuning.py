@@ -117,7 +117,7 @@ class Tuner:
                 if found is not None:
                     level, tile = self._level, found
                     self._know(key, tile)
-            # What was kept is not trusted: another tile may read outside of the matrices.
+            # The file is not trusted: a tile that does not fit may read outside of the matrices.
             is_one = tile == tiling.tile or tile in all_tiles(launch)
             if self._level and (level < self._level or not is_one):
                 tile = _fastest(launch, self._level, measurement)
@@ -261,7 +261,7 @@ class _Measurement:
 
 
 def stages(launch: Launch, level: int) -> Iterator[Callable[[Tile], Sequence[Tile]]]:
-    """Yield what a level tries, each in turn on the best tile of those before it."""
+    """Yield the stages of a level: each returns the tiles to try, given the best one so far."""
     if level == MOST_LEVEL:
         yield lambda _: all_tiles(launch)
         return

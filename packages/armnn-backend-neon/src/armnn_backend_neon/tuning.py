@@ -86,7 +86,7 @@ def cpu_name() -> str:
 def caches() -> dict[str, int]:
     """Return the bytes of each level of caches.
 
-    Those of a small core if they are unknown.
+    Where the system does not tell, they are those of a small core.
     """
     sizes = dict(_SMALL)
     for folder in sorted(_SYSTEM.glob("index*")):

@@ -140,7 +140,6 @@ def narrowly_rounded(numbers: Array, by: FixedPoint) -> Array:
     Halves are rounded up.
 
     Sums of products with 16-bit activations, which have more than 32 bits, are rounded like this.
-    That is what sums of more than 32 bits take, those of products with 16-bit activations.
     """
     factor = np.where(by.factor < 0x7FFF0000, (by.factor + (1 << 15)) >> 16, 0x7FFF)
     shift = 15 - by.exponent

@@ -50,7 +50,7 @@ class NonconformityError(AssertionError):
 class MemoryDamageError(NonconformityError):
     """A backend wrote to memory that is not its own.
 
-    What the process does from now on says nothing about the backend's other layers.
+    Later results of the process say nothing about the backend's other layers.
     """
 
 
@@ -256,8 +256,8 @@ def run_by_runtime(subject: Subject, case: LayerCase) -> list[NDArray[Any]] | No
     """Run a case through the public API.
 
     Returns:
-        What the outputs store, or None if the optimizer makes another layer of this one, which
-        the backend refuses.
+        The stored numbers of the outputs, or None if the optimizer makes another layer of this
+        one, which the backend refuses.
 
     Raises:
         ArmnnError: The backend claims the layer, but the network cannot be prepared or run.

@@ -260,7 +260,7 @@ class Symbolic:
     def is_size(self) -> bool:
         """Whether it is known to be a dimension.
 
-        Those of inputs are, and what was found not to be negative.
+        Dimensions of inputs are, and numbers that were found not to be negative.
         """
         tape = self.tape
         is_below = operator.lt, self.position, 0, None
@@ -307,8 +307,8 @@ def is_symbolic(value: object) -> bool:
 def differ_for_other_shapes(one: object, other: object) -> bool:
     """Return whether numbers differ for other inputs; decide nothing.
 
-    What asks this first makes no difference between a batch of 1, say, and others: it takes numbers
-    for equal only where they are for other inputs, too. It must be right if they are not.
+    A caller that asks this first treats numbers as equal only if they are equal for other inputs,
+    too, so it makes no difference between a batch of 1, say, and others.
 
     Args:
         one: A number or a tuple of them; False if neither value holds a symbolic one.

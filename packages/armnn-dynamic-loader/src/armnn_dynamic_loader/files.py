@@ -121,8 +121,9 @@ class NeededFile(NamedTuple):
 def needed_files(path: str) -> tuple[NeededFile, ...]:
     """Return the libraries mapped with a file, in order.
 
-    Those in the folders of the system belong to its administrator, and are left out: the process
-    has mapped many of them already. What is nowhere is left to the dynamic linker, which names it.
+    Libraries in the folders of the system belong to its administrator and are left out: the process
+    has mapped many of them already. A library that is not found is left to the dynamic linker,
+    whose error names it.
 
     Raises:
         LinkError: A folder of RPATH or a library is not trusted.

@@ -69,7 +69,7 @@ def main(descriptor: int) -> Any:
 def _restore(name: str, value: str | None) -> None:
     """Give a variable the host's value again.
 
-    What the child starts may be another interpreter, with other modules.
+    The child may start another interpreter, which has other modules.
     """
     os.environ.pop(name, None)
     if value is not None:

@@ -290,7 +290,7 @@ def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
 def convolution_integer(data_type: DataType) -> Iterator[LayerCase]:
     """Cover zero points of data and weights.
 
-    Those of the weights are per channel; padding is a true zero.
+    The weights have a zero point per channel; padding is a true zero.
     """
     low = 0 if data_type is DataType.UNSIGNED8 else -9
     x = values(data_type, (1, 2, 4, 5), low, 9, seed=1)

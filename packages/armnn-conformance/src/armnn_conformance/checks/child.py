@@ -187,8 +187,8 @@ class ChecksInChild:
 def last_words(written: str) -> str:
     """Return the end of what a crashed process wrote.
 
-    What is long begins with faulthandler's trace: from Python 3.14 on the frames in C come behind
-    those in Python.
+    A long text begins with faulthandler's trace: from Python 3.14 on the frames in C follow those
+    in Python.
     """
     begin = written.rfind(_TRACE_BEGINS)
     if 0 <= begin < len(written) - _TRACE_CHARACTERS:

@@ -57,8 +57,8 @@ def check_graph(subject: Subject, graph: Graph) -> bool:
 def check_batches(subject: Subject, graph: Graph) -> bool:
     """Run a graph with several batches, then prepared anew.
 
-    What was made for a batch stays right when that for others is made (``armnn.replan/1``), and is
-    right when it is made again after it was given up.
+    The program of a batch has to stay right when those of others are made (``armnn.replan/1``), and
+    to be right when it is made again after it was freed.
 
     Raises:
         NonconformityError: A result is not what the composed oracles say.

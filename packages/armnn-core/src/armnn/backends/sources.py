@@ -186,8 +186,8 @@ def _declared_folder(entry: metadata.EntryPoint) -> SearchedFolder:
 def sources_for(options: CreationOptions) -> tuple[FoundSource, ...]:
     """Import the sources if there is work for them.
 
-    What the user asks for by ``dynamic_backends_path`` must work; otherwise a source that is
-    missing or broken is logged and left out.
+    With ``dynamic_backends_path`` a missing or broken source is an error; otherwise it is logged
+    and left out.
 
     Raises:
         BackendUnavailableError: A path was given and the source is missing or cannot be imported.

@@ -254,7 +254,7 @@ class LayerBuilders:
         He et al. 2015.
 
         Args:
-            input: The x.
+            input: The x of the function.
             alpha: The slope below zero; broadcasts.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -293,9 +293,9 @@ class LayerBuilders:
         neighboring heads share one (Ainslie et al. 2023). The output of a query that sees no key is 0.
 
         Args:
-            query: [N,H,S,D].
+            query: Shape [N,H,S,D].
             key: [N,G,L,D]; H is a multiple of G.
-            value: [N,G,L,V].
+            value: Shape [N,G,L,V].
             mask: Broadcasts to [N,H,S,L]: Boolean, which keys a query sees, or numbers that are
                 added to the scores.
             scale: The factor of the scores; 0 for 1 / sqrt(D).
@@ -308,7 +308,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [N,H,S,V].
+            The output. Shape [N,H,S,V].
         """
         return self.add(
             "Attention",
@@ -349,9 +349,9 @@ class LayerBuilders:
         - S + i. The output of a query that sees no key is 0. A length above L or below 0 is an error.
 
         Args:
-            query: [N,H,S,D].
+            query: Shape [N,H,S,D].
             key: [N,G,L,D], a cache of up to L keys; H is a multiple of G.
-            value: [N,G,L,V].
+            value: Shape [N,G,L,V].
             lengths: [N], or one for all items: integers, how many keys count. The last query is
                 beside the last of these.
             mask: Broadcasts to [N,H,S,L]: Boolean, which keys a query sees, or numbers that are
@@ -367,7 +367,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [N,H,S,V].
+            The output. Shape [N,H,S,V].
         """
         return self.add(
             "CachedAttention",
@@ -400,9 +400,9 @@ class LayerBuilders:
         the first P pairs; the other elements stay.
 
         Args:
-            input: [N,H,S,D].
+            input: Shape [N,H,S,D].
             cos: [N,S,P], [1,S,P] or [S,P]: the cosines of P angles for each position.
-            sin: Of the same shape: the sines.
+            sin: The sines, of the same shape.
             interleaved: Whether a pair stands side by side, else P numbers apart.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -711,8 +711,7 @@ class LayerBuilders:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says; Signed8 or Unsigned8.
             weights: As those of Convolution2d; Signed8 or Unsigned8.
             input_zero_point: One number, which is taken off the input.
-            weights_zero_point: What is taken off the weights: one number, or one for each output
-                channel.
+            weights_zero_point: The zero points of the weights: one, or one for each output channel.
             pad_left: Columns of zeros before the input.
             pad_right: Columns of zeros after the input.
             pad_top: Rows of zeros before the input.
@@ -792,8 +791,8 @@ class LayerBuilders:
             outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
-            detection_boxes: [1,D,4]: y and x of two corners. detection_classes: [1,D].
-            detection_scores: [1,D]. num_detections: [1].
+            detection_boxes: [1,D,4]: y and x of two corners. detection_classes: Shape [1,D].
+            detection_scores: Shape [1,D]. num_detections: Shape [1].
         """
         return self.add(
             "DetectionPostProcess",
@@ -839,13 +838,13 @@ class LayerBuilders:
 
         Args:
             boxes: [N,B,4]: y and x of two opposite corners; see ``center_point_box``.
-            scores: [N,classes,B].
+            scores: Shape [N,classes,B].
             computed_max_output_boxes_per_class: Instead of ``max_output_boxes_per_class``, known
-                when the network runs: One integer.
-            computed_iou_threshold: Instead of ``iou_threshold``, known when the network runs: One
-                number.
-            computed_score_threshold: Instead of ``score_threshold``, known when the network runs:
-                One number.
+                when the network runs: A tensor of one integer.
+            computed_iou_threshold: Instead of ``iou_threshold``, known when the network runs: A
+                tensor of one number.
+            computed_score_threshold: Instead of ``score_threshold``, known when the network runs: A
+                tensor of one number.
             max_output_boxes_per_class: How many boxes of a class of an item are kept at most.
             iou_threshold: A box goes if intersection / union with a better one is above this.
             score_threshold: Only boxes with a score above this are kept; -inf for all.
@@ -888,7 +887,7 @@ class LayerBuilders:
         The number of axes of the input.
 
         Args:
-            input: Of any type.
+            input: A tensor of any type.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -916,13 +915,13 @@ class LayerBuilders:
         The dimensions of the input.
 
         Args:
-            input: Of any type.
+            input: A tensor of any type.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [rank of the input].
+            The output. A vector with a number for each axis of the input.
         """
         return self.add(
             "Shape",
@@ -1398,8 +1397,8 @@ class LayerBuilders:
 
         Args:
             condition: Which operand to take, Boolean.
-            x: What is taken where the condition holds.
-            y: What is taken elsewhere.
+            x: The elements where the condition is true.
+            y: The elements where the condition is false.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -1494,7 +1493,7 @@ class LayerBuilders:
         The axes of the indices replace the axis.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             indices: Integers of any rank; counted from the end if negative.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
@@ -1527,7 +1526,7 @@ class LayerBuilders:
         The sub-tensors at rows of indices (TensorFlow: gather_nd).
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             indices: [..., K], integers: each row fixes the first K axes of the input.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -1564,9 +1563,10 @@ class LayerBuilders:
         TensorFlow: scatter_nd. The presence of the input is Arm NN's ``m_InputEnabled``.
 
         Args:
-            input: What the updates are written into; zeros if absent.
+            input: The tensor that the updates are written into; zeros if absent.
             indices: [..., K], integers: each row fixes the first K axes.
-            updates: What is written: the indices' axes but the last, then those not fixed.
+            updates: The elements to write; axes: those of the indices but the last, then those not
+                fixed.
             shape: The shape of the zeros, if ``input`` is absent; integers. Arm NN hands it over in
                 the place of ``input``.
             function: How an update and what is there become one.
@@ -1611,7 +1611,7 @@ class LayerBuilders:
 
         Args:
             input: [N,...], of rank 2 or more: a cache, which may be the output's memory.
-            updates: Of the same shape, but for the axis: the rows that are written.
+            updates: The rows that are written; the shape is that of the input but for the axis.
             positions: [N], or one for all items: integers, where the first row goes; 0 if absent.
             axis: The axis of the rows, not that of the batch; counted from the end if negative.
             circular: Whether positions are taken modulo the size of the axis.
@@ -1649,9 +1649,11 @@ class LayerBuilders:
         A box of the input.
 
         Args:
-            input: Of any rank.
-            computed_begin: Instead of ``begin``, known when the network runs: [rank of the input].
-            computed_size: Instead of ``size``, known when the network runs: [rank of the input].
+            input: A tensor of any rank.
+            computed_begin: Instead of ``begin``, known when the network runs: A vector with a
+                number for each axis of the input.
+            computed_size: Instead of ``size``, known when the network runs: A vector with a number
+                for each axis of the input.
             begin: Its first position along each axis.
             size: How many positions it has along each axis; -1 for all that follow.
             name: Unique in the network; made from the type if left out.
@@ -1698,12 +1700,13 @@ class LayerBuilders:
         Bit i of a mask speaks of the numbers at position i. Positions outside of an axis are clamped.
 
         Args:
-            input: Of any rank.
-            computed_begin: Instead of ``begin``, known when the network runs: [number of axes
-                named].
-            computed_end: Instead of ``end``, known when the network runs: [number of axes named].
-            computed_stride: Instead of ``stride``, known when the network runs: [number of axes
-                named].
+            input: A tensor of any rank.
+            computed_begin: Instead of ``begin``, known when the network runs: A vector with a
+                number for each axis that is sliced.
+            computed_end: Instead of ``end``, known when the network runs: A vector with a number
+                for each axis that is sliced.
+            computed_stride: Instead of ``stride``, known when the network runs: A vector with a
+                number for each axis that is sliced.
             begin: The first position along each axis; counted from the end if negative.
             end: The position after the last one; counted from the end if negative.
             stride: The step, not 0; negative to walk backwards.
@@ -1754,7 +1757,7 @@ class LayerBuilders:
         ONNX: NonZero.
 
         Args:
-            input: Of any rank.
+            input: A tensor of any rank.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -1852,7 +1855,7 @@ class LayerBuilders:
         Arm NN: ViewsDescriptor with an axis.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             axis: The axis; counted from the end if negative.
             sizes: The size of each part along the axis.
             name: Unique in the network; made from the type if left out.
@@ -1896,7 +1899,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [N, out].
+            The output. Shape [N, out].
         """
         return self.add(
             "FullyConnected",
@@ -2015,8 +2018,8 @@ class LayerBuilders:
         Args:
             input: The matrices on the left, [...,M,K]; Signed8 or Unsigned8.
             other: The matrices on the right, [...,K,N]; Signed8 or Unsigned8.
-            input_zero_point: What is taken off the left ones: one number, [M] or [...,M,1].
-            other_zero_point: What is taken off the right ones: one number, [N] or [...,1,N].
+            input_zero_point: The zero points of the left matrices: one number, [M] or [...,M,1].
+            other_zero_point: The zero points of the right matrices: one number, [N] or [...,1,N].
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -2053,13 +2056,13 @@ class LayerBuilders:
         A weight is scale * (number - zero point), with a scale for each block of a row.
 
         Args:
-            input: [...,K].
+            input: Shape [...,K].
             weights: [N,bytes], Unsigned8: K numbers, from the low bits of a byte on.
             scales: [N,blocks], one for each block of a row.
             zero_points: [N,blocks], real numbers, or [N,bytes], Unsigned8, packed as the weights
                 are; 2^(bits - 1) if absent.
             bias: [N], added to the product.
-            bits: Of a number: 2, 4 or 8.
+            bits: The bits of a number: 2, 4 or 8.
             block_size: How many numbers of a row share a scale; the last block may have fewer.
             accuracy_level: 4 if the numbers of the input may be rounded to 8 bits in blocks; with
                 any other, results are within 1e-4 of the largest one of those in float32.
@@ -2068,7 +2071,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [...,N].
+            The output. Shape [...,N].
         """
         return self.add(
             "MatMulNBits",
@@ -2100,7 +2103,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [...].
+            The output. Shape [...].
         """
         return self.add(
             "Determinant",
@@ -2129,9 +2132,9 @@ class LayerBuilders:
 
         Args:
             input: [N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4.
-            mean: [C].
-            variance: [C].
-            beta: [C], what is added.
+            mean: Shape [C].
+            variance: Shape [C].
+            beta: [C], the offset.
             gamma: [C], the factor.
             eps: Keeps the divisor from zero.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
@@ -2173,7 +2176,7 @@ class LayerBuilders:
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
             gamma: The factor.
-            beta: What is added.
+            beta: The offset.
             eps: Keeps the divisor from zero.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
@@ -2266,7 +2269,7 @@ class LayerBuilders:
                 // 2 on either side, so an even number counts as the odd one above it.
             alpha: The factor of the sum, not divided by the number of neighbors.
             beta: The exponent.
-            k: What is added to the sum.
+            k: The number that is added to the sum.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -2305,7 +2308,7 @@ class LayerBuilders:
         exp(beta * x), divided by its sum along ``axis``.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             beta: The factor in the exponent.
             axis: The axis of the sum; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
@@ -2340,7 +2343,7 @@ class LayerBuilders:
         The logarithm of Softmax.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             beta: The factor in the exponent.
             axis: The axis of the sum; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
@@ -2380,9 +2383,9 @@ class LayerBuilders:
         behind it.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             gamma: The factor, broadcasts to the input; 1 if absent.
-            beta: What is added, broadcasts to the input; 0 if absent.
+            beta: The offset, which broadcasts to the input; 0 if absent.
             axis: The first of the axes; counted from the end if negative.
             eps: Keeps the divisor from zero.
             name: Unique in the network; made from the type if left out.
@@ -2421,7 +2424,7 @@ class LayerBuilders:
         behind it.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             gamma: The factor, broadcasts to the input; 1 if absent.
             axis: The first of the axes; counted from the end if negative.
             eps: Keeps the divisor from zero.
@@ -2465,7 +2468,7 @@ class LayerBuilders:
         Args:
             input: [N,C,...] for NCHW, [N,...,C] for NHWC.
             gamma: [C], the factor; 1 if absent.
-            beta: [C], what is added; 0 if absent.
+            beta: [C], the offset; 0 if absent.
             num_groups: How many groups of channels there are.
             eps: Keeps the divisor from zero.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
@@ -2500,7 +2503,7 @@ class LayerBuilders:
         The input as it is, reported on its way.
 
         Args:
-            input: What to look at.
+            input: The tensor to look at.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -2528,7 +2531,7 @@ class LayerBuilders:
         A copy into another backend's memory, made by the optimizer.
 
         Args:
-            input: What to copy.
+            input: The tensor to copy.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -2556,7 +2559,7 @@ class LayerBuilders:
         A tensor whose memory another backend imports; the optimizer makes it.
 
         Args:
-            input: What to import.
+            input: The tensor to import.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -2585,8 +2588,8 @@ class LayerBuilders:
         The input of the branch that was taken.
 
         Args:
-            input: What one branch makes.
-            other: What the other branch makes, of the same shape.
+            input: The result of one branch.
+            other: The result of the other branch, of the same shape.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -2615,7 +2618,7 @@ class LayerBuilders:
         The input passed to one of two branches.
 
         Args:
-            input: What is passed on.
+            input: The tensor that is passed on.
             condition: One Boolean.
             name: Unique in the network; made from the type if left out.
             outputs: The expectation of each output: a TensorInfo, a DataType, or None.
@@ -2771,7 +2774,7 @@ class LayerBuilders:
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
-            pool_type: What is computed of each window.
+            pool_type: The function of each window.
             pad_left: Columns before the input.
             pad_right: Columns after the input.
             pad_top: Rows before the input.
@@ -2849,7 +2852,7 @@ class LayerBuilders:
 
         Args:
             input: [N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says.
-            pool_type: What is computed of each window.
+            pool_type: The function of each window.
             pad_left: Columns before the input.
             pad_right: Columns after the input.
             pad_top: Rows before the input.
@@ -2984,7 +2987,7 @@ class LayerBuilders:
             scales: [...,blocks], one for each block of a row.
             zero_points: [...,blocks], real numbers, or [...,bytes], Unsigned8, packed as the input
                 is; 2^(bits - 1) if absent.
-            bits: Of a number: 2, 4 or 8.
+            bits: The bits of a number: 2, 4 or 8.
             block_size: How many numbers of a row share a scale; the last block may have fewer.
             size: How many numbers a row has.
             name: Unique in the network; made from the type if left out.
@@ -2992,7 +2995,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [...,size].
+            The output. Shape [...,size].
         """
         return self.add(
             "DequantizeBlocks",
@@ -3021,7 +3024,7 @@ class LayerBuilders:
         Real to integer rounds towards zero and saturates.
 
         Args:
-            input: Of any type.
+            input: A tensor of any type.
             saturate: Whether a number that an eight-bit floating point type cannot hold becomes the
                 largest that it can, else infinity or NaN (ONNX: Cast).
             name: Unique in the network; made from the type if left out.
@@ -3055,7 +3058,7 @@ class LayerBuilders:
         The types have the same size (ONNX, TFLite: BitCast).
 
         Args:
-            input: Of any type.
+            input: A tensor of any type.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -3244,18 +3247,18 @@ class LayerBuilders:
         One step of a long short-term memory.
 
         Args:
-            input: [N,I].
+            input: Shape [N,I].
             output_state_in: [N,O], the output of the step before.
             cell_state_in: [N,U], the cells after the step before.
-            input_to_forget_weights: [U,I].
-            input_to_cell_weights: [U,I].
-            input_to_output_weights: [U,I].
-            recurrent_to_forget_weights: [U,O].
-            recurrent_to_cell_weights: [U,O].
-            recurrent_to_output_weights: [U,O].
-            forget_gate_bias: [U].
-            cell_bias: [U].
-            output_gate_bias: [U].
+            input_to_forget_weights: Shape [U,I].
+            input_to_cell_weights: Shape [U,I].
+            input_to_output_weights: Shape [U,I].
+            recurrent_to_forget_weights: Shape [U,O].
+            recurrent_to_cell_weights: Shape [U,O].
+            recurrent_to_output_weights: Shape [U,O].
+            forget_gate_bias: Shape [U].
+            cell_bias: Shape [U].
+            output_gate_bias: Shape [U].
             input_to_input_weights: [U,I]; absent if ``cifg_enabled``.
             recurrent_to_input_weights: [U,O]; absent if ``cifg_enabled``.
             input_gate_bias: [U]; absent if ``cifg_enabled``.
@@ -3268,14 +3271,14 @@ class LayerBuilders:
             forget_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             cell_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             output_layer_norm_weights: [U]; if ``layer_norm_enabled``.
-            activation_func: Of the cell candidate and the output.
+            activation_func: The function of the cell candidate and the output.
             clipping_thres_cell: Where the cell is clipped; 0 for nowhere.
             clipping_thres_proj: Where the projection is clipped; 0 for nowhere.
             cifg_enabled: Whether the input gate is one minus the forget gate.
             peephole_enabled: Whether the gates see the cell.
             projection_enabled: Whether the output is projected.
             layer_norm_enabled: Whether the gates are normalized.
-            time_major: Of UnidirectionalSequenceLstm: whether the time is the first axis.
+            time_major: Whether the time is the first axis (UnidirectionalSequenceLstm only).
             input_intermediate_scale: Not used by this layer, kept from Arm NN; so are the next
                 five.
             forget_intermediate_scale: As above.
@@ -3288,8 +3291,8 @@ class LayerBuilders:
 
         Returns:
             scratch_buffer: [N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open. A
-            quantized layer keeps its gates in the steps of this output. output_state_out: [N,O].
-            cell_state_out: [N,U]. output: [N,O], the same as output_state_out.
+            quantized layer keeps its gates in the steps of this output. output_state_out: Shape
+            [N,O]. cell_state_out: Shape [N,U]. output: [N,O], the same as output_state_out.
         """
         return self.add(
             "Lstm",
@@ -3395,15 +3398,15 @@ class LayerBuilders:
             input: [N,T,I], or [T,N,I] if ``time_major``.
             output_state_in: [N,O], the output of the step before.
             cell_state_in: [N,U], the cells after the step before.
-            input_to_forget_weights: [U,I].
-            input_to_cell_weights: [U,I].
-            input_to_output_weights: [U,I].
-            recurrent_to_forget_weights: [U,O].
-            recurrent_to_cell_weights: [U,O].
-            recurrent_to_output_weights: [U,O].
-            forget_gate_bias: [U].
-            cell_bias: [U].
-            output_gate_bias: [U].
+            input_to_forget_weights: Shape [U,I].
+            input_to_cell_weights: Shape [U,I].
+            input_to_output_weights: Shape [U,I].
+            recurrent_to_forget_weights: Shape [U,O].
+            recurrent_to_cell_weights: Shape [U,O].
+            recurrent_to_output_weights: Shape [U,O].
+            forget_gate_bias: Shape [U].
+            cell_bias: Shape [U].
+            output_gate_bias: Shape [U].
             input_to_input_weights: [U,I]; absent if ``cifg_enabled``.
             recurrent_to_input_weights: [U,O]; absent if ``cifg_enabled``.
             input_gate_bias: [U]; absent if ``cifg_enabled``.
@@ -3416,14 +3419,14 @@ class LayerBuilders:
             forget_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             cell_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             output_layer_norm_weights: [U]; if ``layer_norm_enabled``.
-            activation_func: Of the cell candidate and the output.
+            activation_func: The function of the cell candidate and the output.
             clipping_thres_cell: Where the cell is clipped; 0 for nowhere.
             clipping_thres_proj: Where the projection is clipped; 0 for nowhere.
             cifg_enabled: Whether the input gate is one minus the forget gate.
             peephole_enabled: Whether the gates see the cell.
             projection_enabled: Whether the output is projected.
             layer_norm_enabled: Whether the gates are normalized.
-            time_major: Of UnidirectionalSequenceLstm: whether the time is the first axis.
+            time_major: Whether the time is the first axis (UnidirectionalSequenceLstm only).
             input_intermediate_scale: Not used by this layer, kept from Arm NN; so are the next
                 five.
             forget_intermediate_scale: As above.
@@ -3435,8 +3438,8 @@ class LayerBuilders:
             outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
-            output_state_out: [N,O]. cell_state_out: [N,U]. output: [N,T,O], or [T,N,O] if
-            ``time_major``.
+            output_state_out: Shape [N,O]. cell_state_out: Shape [N,U]. output: [N,T,O], or [T,N,O]
+            if ``time_major``.
         """
         return self.add(
             "UnidirectionalSequenceLstm",
@@ -3538,18 +3541,18 @@ class LayerBuilders:
         times those of the weights.
 
         Args:
-            input: [N,I], QAsymmS8.
+            input: Shape [N,I], type QAsymmS8.
             output_state_in: [N,O], the output of the step before.
             cell_state_in: [N,U], the cells after the step before.
-            input_to_forget_weights: [U,I].
-            input_to_cell_weights: [U,I].
-            input_to_output_weights: [U,I].
-            recurrent_to_forget_weights: [U,O].
-            recurrent_to_cell_weights: [U,O].
-            recurrent_to_output_weights: [U,O].
-            forget_gate_bias: [U].
-            cell_bias: [U].
-            output_gate_bias: [U].
+            input_to_forget_weights: Shape [U,I].
+            input_to_cell_weights: Shape [U,I].
+            input_to_output_weights: Shape [U,I].
+            recurrent_to_forget_weights: Shape [U,O].
+            recurrent_to_cell_weights: Shape [U,O].
+            recurrent_to_output_weights: Shape [U,O].
+            forget_gate_bias: Shape [U].
+            cell_bias: Shape [U].
+            output_gate_bias: Shape [U].
             input_to_input_weights: [U,I]; absent if ``cifg_enabled``.
             recurrent_to_input_weights: [U,O]; absent if ``cifg_enabled``.
             input_gate_bias: [U]; absent if ``cifg_enabled``.
@@ -3568,17 +3571,17 @@ class LayerBuilders:
             peephole_enabled: Whether the gates see the cell.
             projection_enabled: Whether the output is projected.
             layer_norm_enabled: Whether the gates are normalized.
-            input_intermediate_scale: Of the input gate before its activation.
-            forget_intermediate_scale: Of the forget gate before its activation.
-            cell_intermediate_scale: Of the cell candidate before its activation.
-            output_intermediate_scale: Of the output gate before its activation.
-            hidden_state_zero_point: Of the output before its projection.
-            hidden_state_scale: Of the output before its projection.
+            input_intermediate_scale: The scale of the input gate before its activation.
+            forget_intermediate_scale: The scale of the forget gate before its activation.
+            cell_intermediate_scale: The scale of the cell candidate before its activation.
+            output_intermediate_scale: The scale of the output gate before its activation.
+            hidden_state_zero_point: The zero point of the output before its projection.
+            hidden_state_scale: The scale of the output before its projection.
             name: Unique in the network; made from the type if left out.
             outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
-            output_state_out: [N,O]. cell_state_out: [N,U]. output: [N,O], the same as
+            output_state_out: Shape [N,O]. cell_state_out: Shape [N,U]. output: [N,O], the same as
             output_state_out.
         """
         return self.add(
@@ -3655,26 +3658,26 @@ class LayerBuilders:
         It is that of the neural networks API 1.2.
 
         Args:
-            input: [N,I], QAsymmU8.
-            previous_cell_state_in: [N,U], QSymmS16.
-            previous_output_in: [N,U], QAsymmU8.
-            input_to_input_weights: [U,I].
-            input_to_forget_weights: [U,I].
-            input_to_cell_weights: [U,I].
-            input_to_output_weights: [U,I].
-            recurrent_to_input_weights: [U,U].
-            recurrent_to_forget_weights: [U,U].
-            recurrent_to_cell_weights: [U,U].
-            recurrent_to_output_weights: [U,U].
-            input_gate_bias: [U].
-            forget_gate_bias: [U].
-            cell_bias: [U].
-            output_gate_bias: [U].
+            input: Shape [N,I], type QAsymmU8.
+            previous_cell_state_in: Shape [N,U], type QSymmS16.
+            previous_output_in: Shape [N,U], type QAsymmU8.
+            input_to_input_weights: Shape [U,I].
+            input_to_forget_weights: Shape [U,I].
+            input_to_cell_weights: Shape [U,I].
+            input_to_output_weights: Shape [U,I].
+            recurrent_to_input_weights: Shape [U,U].
+            recurrent_to_forget_weights: Shape [U,U].
+            recurrent_to_cell_weights: Shape [U,U].
+            recurrent_to_output_weights: Shape [U,U].
+            input_gate_bias: Shape [U].
+            forget_gate_bias: Shape [U].
+            cell_bias: Shape [U].
+            output_gate_bias: Shape [U].
             name: Unique in the network; made from the type if left out.
             outputs: The expectation of each output: a TensorInfo, a DataType, or None.
 
         Returns:
-            cell_state_out: [N,U]. output: [N,U].
+            cell_state_out: Shape [N,U]. output: Shape [N,U].
         """
         return self.add(
             "QuantizedLstm",
@@ -3717,7 +3720,7 @@ class LayerBuilders:
         The axis goes.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             function: Which element is looked for.
             axis: The axis along which it is looked for; counted from the end if negative.
             select_last_index: Whether the last one of equals is taken rather than the first, as in
@@ -3758,8 +3761,8 @@ class LayerBuilders:
         All axes reduced without ``keep_dims`` leave a scalar (in Arm NN a tensor of one element).
 
         Args:
-            input: Of any rank.
-            computed_axis: Instead of ``axis``, known when the network runs: [number of axes].
+            input: A tensor of any rank.
+            computed_axis: Instead of ``axis``, known when the network runs: A vector of axes.
             axis: The axes, counted from the end if negative; all if empty.
             keep_dims: Whether the axes stay, with one element.
             name: Unique in the network; made from the type if left out.
@@ -3798,8 +3801,8 @@ class LayerBuilders:
         Shapes are as in Mean.
 
         Args:
-            input: Of any rank.
-            computed_axis: Instead of ``axis``, known when the network runs: [number of axes].
+            input: A tensor of any rank.
+            computed_axis: Instead of ``axis``, known when the network runs: A vector of axes.
             keep_dims: Whether the axes stay, with one element.
             axis: The axes, counted from the end if negative; all if empty.
             reduce_operation: How the elements are summed up.
@@ -3840,8 +3843,9 @@ class LayerBuilders:
         ONNX: CumSum.
 
         Args:
-            input: Of any rank but 0.
-            computed_axis: Instead of ``axis``, known when the network runs: One integer.
+            input: A tensor of rank 1 or more.
+            computed_axis: Instead of ``axis``, known when the network runs: A tensor of one
+                integer.
             axis: The axis; counted from the end if negative.
             exclusive: Whether the element itself does not count; the first sum is 0.
             reverse: Whether the elements after it count instead.
@@ -3882,8 +3886,9 @@ class LayerBuilders:
         ONNX: CumProd.
 
         Args:
-            input: Of any rank but 0.
-            computed_axis: Instead of ``axis``, known when the network runs: One integer.
+            input: A tensor of rank 1 or more.
+            computed_axis: Instead of ``axis``, known when the network runs: A tensor of one
+                integer.
             axis: The axis; counted from the end if negative.
             exclusive: Whether the element itself does not count; the first product is 1.
             reverse: Whether the elements after it count instead.
@@ -3921,9 +3926,9 @@ class LayerBuilders:
         Elements in the same order, in another shape.
 
         Args:
-            input: Of any rank.
-            computed_target_shape: Instead of ``target_shape``, known when the network runs: [rank
-                of the output].
+            input: A tensor of any rank.
+            computed_target_shape: Instead of ``target_shape``, known when the network runs: A
+                vector with a number for each axis of the output.
             target_shape: The new shape; one dimension may be -1: what is left.
             zero_copies: Whether 0 in ``target_shape`` means the input's dimension (ONNX).
             name: Unique in the network; made from the type if left out.
@@ -3957,7 +3962,7 @@ class LayerBuilders:
         The axes in another order, said from the input's side.
 
         Args:
-            input: Of any rank.
+            input: A tensor of any rank.
             dim_mappings: Axis i of the input becomes axis dim_mappings[i] of the output.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -3989,7 +3994,7 @@ class LayerBuilders:
         The axes in another order, from the output's side.
 
         Args:
-            input: Of any rank.
+            input: A tensor of any rank.
             dim_mappings: Axis i of the output is axis dim_mappings[i] of the input.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -4141,7 +4146,7 @@ class LayerBuilders:
         Args:
             input: [N,H,W,C] or [N,C,H,W]; without W for a block of one axis.
             block_shape: The size of a block along each spatial axis.
-            crops: What is cut off (before, after) each spatial axis.
+            crops: How many elements are cut off (before, after) each spatial axis.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -4176,7 +4181,7 @@ class LayerBuilders:
         An axis seen as [groups, members] becomes [members, groups] (ShuffleNet).
 
         Args:
-            input: Of any rank.
+            input: A tensor of any rank.
             num_groups: The number of groups, at least 1.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
@@ -4211,9 +4216,9 @@ class LayerBuilders:
         The input repeated along axes that have one element.
 
         Args:
-            input: Of any rank.
+            input: A tensor of any rank.
             computed_broadcast_to_shape: Instead of ``broadcast_to_shape``, known when the network
-                runs: [rank of the target].
+                runs: A vector with a number for each axis of the target.
             broadcast_to_shape: The target. Where it has 1 or no axis, the input's dimension stays
                 (ONNX: Expand).
             name: Unique in the network; made from the type if left out.
@@ -4247,9 +4252,9 @@ class LayerBuilders:
         The whole input repeated along its axes.
 
         Args:
-            input: Of any rank.
-            computed_multiples: Instead of ``multiples``, known when the network runs: [rank of the
-                input].
+            input: A tensor of any rank.
+            computed_multiples: Instead of ``multiples``, known when the network runs: A vector with
+                a number for each axis of the input.
             multiples: How often, one number per axis.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -4285,12 +4290,13 @@ class LayerBuilders:
         The input with elements put before and after its axes.
 
         Args:
-            input: Of any rank.
-            computed_pad_list: Instead of ``pad_list``, known when the network runs: [rank of the
-                input, 2].
-            computed_pad_value: Instead of ``pad_value``, known when the network runs: One number.
+            input: A tensor of any rank.
+            computed_pad_list: Instead of ``pad_list``, known when the network runs: A tensor [rank
+                of the input, 2].
+            computed_pad_value: Instead of ``pad_value``, known when the network runs: A tensor of
+                one number.
             pad_list: How many elements (before, after) each axis.
-            pad_value: What Constant padding writes: a real value, for a quantized input too, so
+            pad_value: The value of Constant padding: a real value, for a quantized input too, so
                 that 0 is its zero point (Arm NN takes a stored value there). An integer stays
                 exact.
             padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
@@ -4326,7 +4332,7 @@ class LayerBuilders:
         The elements in opposite order along some axes (TensorFlow: ReverseV2).
 
         Args:
-            input: Of any rank.
+            input: A tensor of any rank.
             axis: The axes to turn, counted from the end if negative; integers.
             name: Unique in the network; made from the type if left out.
             output: The expected output: a TensorInfo, a DataType (the shape is inferred) or its
@@ -4373,10 +4379,10 @@ class LayerBuilders:
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
-            computed_target_width: Instead of ``target_width``, known when the network runs: One
-                integer.
-            computed_target_height: Instead of ``target_height``, known when the network runs: One
-                integer.
+            computed_target_width: Instead of ``target_width``, known when the network runs: A
+                tensor of one integer.
+            computed_target_height: Instead of ``target_height``, known when the network runs: A
+                tensor of one integer.
             target_width: Columns of the output.
             target_height: Rows of the output.
             method: How the value between two samples is found.
@@ -4448,7 +4454,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [N,C,H_out,W_out].
+            The output. Shape [N,C,H_out,W_out].
         """
         return self.add(
             "GridSample",
@@ -4486,7 +4492,7 @@ class LayerBuilders:
         are 0.
 
         Args:
-            input: [N,C,H,W].
+            input: Shape [N,C,H,W].
             boxes: [R,4]: x and y of the upper left corner, then of the lower right one.
             batch_indices: [R], integers: which image each box is in.
             output_height: Rows of the output.
@@ -4501,7 +4507,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. [R,C,output_height,output_width].
+            The output. Shape [R,C,output_height,output_width].
         """
         return self.add(
             "RoiAlign",
@@ -4537,8 +4543,8 @@ class LayerBuilders:
         ONNX: TopK. Of equal elements those with the lower index come first; NaN counts as the largest.
 
         Args:
-            input: Of any rank but 0.
-            computed_k: Instead of ``k``, known when the network runs: One integer.
+            input: A tensor of rank 1 or more.
+            computed_k: Instead of ``k``, known when the network runs: A tensor of one integer.
             k: How many elements.
             axis: The axis; counted from the end if negative.
             largest: Whether the largest ones are taken, else the smallest.
@@ -4583,8 +4589,9 @@ class LayerBuilders:
 
         Args:
             indices: Integers of any rank.
-            values: [2], what stands elsewhere and what stands at the index.
-            computed_depth: Instead of ``depth``, known when the network runs: One integer.
+            values: [2], the value elsewhere and the value at the index.
+            computed_depth: Instead of ``depth``, known when the network runs: A tensor of one
+                integer.
             depth: The size of the new axis.
             axis: Where the output has it; counted from the end if negative.
             wrap_negative: Whether negative indices count from the end (ONNX), else they are outside
@@ -4625,8 +4632,8 @@ class LayerBuilders:
         The other elements are zero (ONNX: Trilu).
 
         Args:
-            input: [...,rows,columns].
-            computed_k: Instead of ``k``, known when the network runs: One integer.
+            input: Shape [...,rows,columns].
+            computed_k: Instead of ``k``, known when the network runs: A tensor of one integer.
             upper: Whether the upper triangle stays, else the lower one.
             k: The diagonal that bounds it, which stays: 0 the main one, 1 the one above it.
             name: Unique in the network; made from the type if left out.
@@ -4664,7 +4671,7 @@ class LayerBuilders:
         input[indices[i][j]][j] for axis 0.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             indices: Integers, of the same rank; counted from the end if negative.
             axis: The axis that the indices speak of; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
@@ -4672,7 +4679,7 @@ class LayerBuilders:
                 name, or None to leave it to the layer.
 
         Returns:
-            The output. Of the shape of the indices.
+            The output. A tensor of the shape of the indices.
         """
         return self.add(
             "GatherElements",
@@ -4703,9 +4710,9 @@ class LayerBuilders:
         occurs more than once, Update leaves the last update; the other functions combine all.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             indices: Integers, of the same rank; counted from the end if negative.
-            updates: Of the shape of the indices.
+            updates: A tensor of the shape of the indices.
             axis: The axis that the indices speak of; counted from the end if negative.
             function: How an update and what is there become one.
             name: Unique in the network; made from the type if left out.
@@ -4742,7 +4749,7 @@ class LayerBuilders:
         ONNX: Compress.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             condition: [n], Boolean: the slices kept; those beyond its end are dropped.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
@@ -4778,7 +4785,7 @@ class LayerBuilders:
         ONNX: Unique; TensorFlow: UniqueV2.
 
         Args:
-            input: Of any rank but 0.
+            input: A tensor of rank 1 or more.
             axis: The axis; counted from the end if negative.
             sorted: Whether the values are in rising order, else in that of their first occurrence.
             name: Unique in the network; made from the type if left out.
@@ -4835,7 +4842,7 @@ class LayerBuilders:
             activations: f; for both directions one after the other, or one for both.
             activation_a: The parameter ``a`` of each activation, see Activation.
             activation_b: The parameter ``b`` of each activation.
-            clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+            clip: The input of an activation is clipped to [-clip, clip]; 0 for no clipping.
             time_major: Whether the steps are the first axis, before the batch.
             name: Unique in the network; made from the type if left out.
             outputs: The expectation of each output: a TensorInfo, a DataType, or None.
@@ -4900,7 +4907,7 @@ class LayerBuilders:
             activations: f and g; for both directions one after the other, or once for both.
             activation_a: The parameter ``a`` of each activation, see Activation.
             activation_b: The parameter ``b`` of each activation.
-            clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+            clip: The input of an activation is clipped to [-clip, clip]; 0 for no clipping.
             time_major: Whether the steps are the first axis, before the batch.
             linear_before_reset: Whether n is g(x*Wh + r.(h*Rh + Ch) + Bh) instead.
             name: Unique in the network; made from the type if left out.
@@ -4973,7 +4980,7 @@ class LayerBuilders:
             activations: f, g and k; for both directions one after the other, or once for both.
             activation_a: The parameter ``a`` of each activation, see Activation.
             activation_b: The parameter ``b`` of each activation.
-            clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+            clip: The input of an activation is clipped to [-clip, clip]; 0 for no clipping.
             time_major: Whether the steps are the first axis, before the batch.
             input_forget: Whether r is 1-i.
             name: Unique in the network; made from the type if left out.
@@ -5067,7 +5074,7 @@ class LayerBuilders:
             activations: f, g and k; for both directions one after the other, or once for both.
             activation_a: The parameter ``a`` of each activation, see Activation.
             activation_b: The parameter ``b`` of each activation.
-            clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+            clip: The input of an activation is clipped to [-clip, clip]; 0 for no clipping.
             time_major: Whether the steps are the first axis, before the batch.
             input_forget: Whether r is 1-i.
             name: Unique in the network; made from the type if left out.
@@ -5124,7 +5131,7 @@ class LayerBuilders:
         The others stay as they are (ONNX: ReverseSequence).
 
         Args:
-            input: Of rank 2 or more.
+            input: A tensor of rank 2 or more.
             sequence_lengths: [N], integers: how many steps of each item are reversed.
             batch_axis: The axis of the batch; counted from the end if negative.
             time_axis: The axis of the steps; counted from the end if negative.

@@ -62,7 +62,7 @@ class Order(tuple["Layer", ...]):
     def types(self) -> frozenset[str]:
         """The types of the layers that compute something.
 
-        Those of many functions have them as well: "Activation", "Activation ReLu".
+        Types with many functions are listed with them, too: "Activation", "Activation ReLu".
         """
         found: frozenset[str] | None = self.__dict__.get("named")
         if found is None:

@@ -396,7 +396,7 @@ class Network(LayerBuilders):
             replacements: The values in the place of those that the layers read from elsewhere.
 
         Returns:
-            What stands here for every value of the layers and of ``replacements``.
+            The value of this network for each value of the layers and of ``replacements``.
         """
         values = dict(mapping(replacements, "the replacements"))
         for layer in items(layers, "the layers"):

@@ -203,7 +203,7 @@ def unregister_operator(domain: str, name: str) -> None:
 def registered_operators() -> Operators:
     """Return a function that finds the operators which are registered now.
 
-    What a parser converts later, when shapes or data are known, is of the same operators.
+    A parser that converts operators later, when shapes or data are known, finds the same ones.
     """
     with _lock:
         latest = {key: stack[-1] for key, stack in _registrations.items()}

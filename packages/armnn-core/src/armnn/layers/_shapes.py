@@ -297,7 +297,7 @@ def require_blocks(
     Args:
         inputs: Has them as ``name``, ``scales`` and ``zero_points``.
         name: Rows of bytes; the numbers of a row follow each other from the low bits of a byte on.
-        bits: Of a number.
+        bits: The bits of a number.
         block_size: How many numbers share a scale.
         rows: The shape of the rows.
         size: How many numbers of a row count; the last block may have fewer.
@@ -339,7 +339,7 @@ def window_positions(
         window: The size of the window, in elements that it reads.
         stride: The distance between two positions.
         dilation: The distance between two elements that it reads.
-        padding: What is added before and after.
+        padding: The numbers of elements added before and after.
         round_up: Whether a last position that reaches outside counts (Ceiling); none starts in
             the padding after the axis.
 

@@ -124,7 +124,7 @@ class InputSlot:
         shapes_output: Whether the value decides about shapes: the shape function reads it (true for
             all that ``fills``), or it is a condition.
         finite: Whether its numbers must be finite.
-        doc: What stands in it, for the documentation.
+        doc: Its content, for the documentation.
     """
 
     name: str
@@ -148,7 +148,7 @@ class OutputSlot:
         variadic: Whether the layer has as many of it as its descriptor says.
         axis: Where the quantization axis of ``like`` goes. Without it, scales per axis do not
             survive: the maker of the layer says those of the output.
-        doc: What stands in it, for the documentation.
+        doc: Its content, for the documentation.
     """
 
     name: str
@@ -268,10 +268,10 @@ class LayerSpec:
         in_place: The input of which the first output is a changed copy, "" for none: where both are
             the same memory, a backend writes only what changes. Both may be so if no other layer
             reads the input.
-        axes: What the axes of its tensors are, where their number is fixed; "" for any number.
+        axes: The meaning of its tensors' axes, where their number is fixed; "" for any number.
         multiply_adds: Counts the multiplications whose products it adds up, None for layers that
             sum no products.
-        numerics: What rounding and extreme values do in it.
+        numerics: The effects of rounding and extreme values.
         is_variadic: Whether the last input takes any number of values.
         has_filling: Whether an input's value may fill a field of the descriptor.
         reads_data: Whether the value of an input may decide about shapes.
@@ -462,7 +462,7 @@ class RequiredApi(NamedTuple):
 
     Attributes:
         version: Major and minor number of the Backend API.
-        item: What needs it, for people: "the field 'x' of Convolution2d".
+        item: The thing that needs it, for people: "the field 'x' of Convolution2d".
     """
 
     version: Version
@@ -478,7 +478,7 @@ def required_api(
         spec: The layer type.
         descriptor: Its parameters; a field with its default value needs nothing, as a backend that
             does not know the field does the same.
-        infos: Of its inputs and outputs; None for an absent input.
+        infos: The infos of its inputs and outputs; None for an absent input.
     """
     # max() keeps the first of equals.
     needs = [RequiredApi(spec.since, f"the layer type {spec.name}")]

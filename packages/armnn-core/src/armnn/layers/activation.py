@@ -44,7 +44,10 @@ class ActivationDescriptor(Descriptor):
 
 @layer(
     44,
-    inputs=[slot("input", "The x."), slot("alpha", "The slope below zero; broadcasts.")],
+    inputs=[
+        slot("input", "The x of the function."),
+        slot("alpha", "The slope below zero; broadcasts."),
+    ],
     infer=broadcast_inputs,
 )
 class PreluDescriptor(Descriptor):

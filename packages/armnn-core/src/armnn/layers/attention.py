@@ -52,9 +52,9 @@ def _attention_products(
 @layer(
     1019,
     inputs=[
-        slot("query", "[N,H,S,D]."),
+        slot("query", "Shape [N,H,S,D]."),
         slot("key", "[N,G,L,D]; H is a multiple of G."),
-        slot("value", "[N,G,L,V]."),
+        slot("value", "Shape [N,G,L,V]."),
         slot(
             "mask",
             "Broadcasts to [N,H,S,L]: Boolean, which keys a query sees, or numbers that are added "
@@ -62,7 +62,7 @@ def _attention_products(
             optional=True,
         ),
     ],
-    outputs=[result("output", "[N,H,S,V].", like="query")],
+    outputs=[result("output", "Shape [N,H,S,V].", like="query")],
     infer=_attended,
     numerics=Numerics(overflows="scores are sums of products in float32"),
     axes="batch, heads, positions and features",
@@ -99,9 +99,9 @@ def _attended_in_cache(descriptor: CachedAttentionDescriptor, inputs: Inputs) ->
 @layer(
     1033,
     inputs=[
-        slot("query", "[N,H,S,D]."),
+        slot("query", "Shape [N,H,S,D]."),
         slot("key", "[N,G,L,D], a cache of up to L keys; H is a multiple of G."),
-        slot("value", "[N,G,L,V]."),
+        slot("value", "Shape [N,G,L,V]."),
         slot(
             "lengths",
             "[N], or one for all items: integers, how many keys count. The last query is beside "
@@ -119,7 +119,7 @@ def _attended_in_cache(descriptor: CachedAttentionDescriptor, inputs: Inputs) ->
             optional=True,
         ),
     ],
-    outputs=[result("output", "[N,H,S,V].", like="query")],
+    outputs=[result("output", "Shape [N,H,S,V].", like="query")],
     infer=_attended_in_cache,
     numerics=Numerics(overflows="scores are sums of products in float32"),
     axes="batch, heads, positions and features",
@@ -169,9 +169,9 @@ def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Shapes:
 @layer(
     1020,
     inputs=[
-        slot("input", "[N,H,S,D]."),
+        slot("input", "Shape [N,H,S,D]."),
         slot("cos", "[N,S,P], [1,S,P] or [S,P]: the cosines of P angles for each position."),
-        slot("sin", "Of the same shape: the sines."),
+        slot("sin", "The sines, of the same shape."),
     ],
     infer=_rotated,
     numerics=Numerics(terms=2),

@@ -380,7 +380,7 @@ def _convolution_integer(descriptor: ConvolutionIntegerDescriptor, inputs: Input
         slot("input_zero_point", "One number, which is taken off the input.", optional=True),
         slot(
             "weights_zero_point",
-            "What is taken off the weights: one number, or one for each output channel.",
+            "The zero points of the weights: one, or one for each output channel.",
             optional=True,
         ),
     ],

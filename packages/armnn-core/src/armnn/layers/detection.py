@@ -46,9 +46,9 @@ def _detections(descriptor: DetectionPostProcessDescriptor, inputs: Inputs) -> S
     ],
     outputs=[
         result("detection_boxes", "[1,D,4]: y and x of two corners.", data_types=_FLOAT),
-        result("detection_classes", "[1,D].", data_types=_FLOAT),
-        result("detection_scores", "[1,D].", data_types=_FLOAT),
-        result("num_detections", "[1].", data_types=_FLOAT),
+        result("detection_classes", "Shape [1,D].", data_types=_FLOAT),
+        result("detection_scores", "Shape [1,D].", data_types=_FLOAT),
+        result("num_detections", "Shape [1].", data_types=_FLOAT),
     ],
     infer=_detections,
     numerics=Numerics(decides=True),
@@ -104,10 +104,10 @@ def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Sha
     1022,
     inputs=[
         slot("boxes", "[N,B,4]: y and x of two opposite corners; see ``center_point_box``."),
-        slot("scores", "[N,classes,B]."),
-        filling("max_output_boxes_per_class", "One integer."),
-        filling("iou_threshold", "One number."),
-        filling("score_threshold", "One number."),
+        slot("scores", "Shape [N,classes,B]."),
+        filling("max_output_boxes_per_class", "A tensor of one integer."),
+        filling("iou_threshold", "A tensor of one number."),
+        filling("score_threshold", "A tensor of one number."),
     ],
     outputs=[
         result(

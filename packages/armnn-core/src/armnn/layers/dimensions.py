@@ -27,7 +27,7 @@ def _rank(_descriptor: Descriptor, _inputs: Inputs) -> Shapes:
 
 @layer(
     48,
-    inputs=[slot("input", "Of any type.")],
+    inputs=[slot("input", "A tensor of any type.")],
     outputs=[result("output", "A scalar.", data_types=[DataType.SIGNED32, DataType.SIGNED64])],
     infer=_rank,
 )
@@ -41,9 +41,13 @@ def _shape(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     65,
-    inputs=[slot("input", "Of any type.")],
+    inputs=[slot("input", "A tensor of any type.")],
     outputs=[
-        result("output", "[rank of the input].", data_types=[DataType.SIGNED32, DataType.SIGNED64])
+        result(
+            "output",
+            "A vector with a number for each axis of the input.",
+            data_types=[DataType.SIGNED32, DataType.SIGNED64],
+        )
     ],
     infer=_shape,
 )

@@ -138,8 +138,8 @@ class FusedDescriptor(Descriptor):
     1001,
     inputs=[
         slot("condition", "Which operand to take, Boolean."),
-        slot("x", "What is taken where the condition holds."),
-        slot("y", "What is taken elsewhere."),
+        slot("x", "The elements where the condition is true."),
+        slot("y", "The elements where the condition is false."),
     ],
     outputs=[result(like="x")],
     infer=broadcast_inputs,

@@ -33,7 +33,7 @@ def _gathered(descriptor: GatherDescriptor, inputs: Inputs) -> Shapes:
 @layer(
     22,
     inputs=[
-        slot("input", "Of any rank but 0."),
+        slot("input", "A tensor of rank 1 or more."),
         slot("indices", "Integers of any rank; counted from the end if negative."),
     ],
     infer=_gathered,
@@ -79,7 +79,7 @@ def _gathered_nd(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
 @layer(
     70,
     inputs=[
-        slot("input", "Of any rank but 0."),
+        slot("input", "A tensor of rank 1 or more."),
         slot("indices", "[..., K], integers: each row fixes the first K axes of the input."),
     ],
     infer=_gathered_nd,
@@ -112,9 +112,14 @@ def _scattered(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
 @layer(
     77,
     inputs=[
-        slot("input", "What the updates are written into; zeros if absent.", optional=True),
+        slot(
+            "input", "The tensor that the updates are written into; zeros if absent.", optional=True
+        ),
         slot("indices", "[..., K], integers: each row fixes the first K axes."),
-        slot("updates", "What is written: the indices' axes but the last, then those not fixed."),
+        slot(
+            "updates",
+            "The elements to write; axes: those of the indices but the last, then those not fixed.",
+        ),
         slot(
             "shape",
             "The shape of the zeros, if ``input`` is absent; integers. Arm NN hands it over in the "
@@ -170,7 +175,9 @@ def _scattered_along(descriptor: TensorScatterDescriptor, inputs: Inputs) -> Sha
     1032,
     inputs=[
         slot("input", "[N,...], of rank 2 or more: a cache, which may be the output's memory."),
-        slot("updates", "Of the same shape, but for the axis: the rows that are written."),
+        slot(
+            "updates", "The rows that are written; the shape is that of the input but for the axis."
+        ),
         slot(
             "positions",
             "[N], or one for all items: integers, where the first row goes; 0 if absent.",
@@ -223,9 +230,9 @@ def _sliced_dimension(dim: Dimension, begin: int | None, size: int | None) -> Di
 @layer(
     51,
     inputs=[
-        slot("input", "Of any rank."),
-        filling("begin", "[rank of the input]."),
-        filling("size", "[rank of the input]."),
+        slot("input", "A tensor of any rank."),
+        filling("begin", "A vector with a number for each axis of the input."),
+        filling("size", "A vector with a number for each axis of the input."),
     ],
     infer=_sliced,
     moves_data=True,
@@ -315,10 +322,10 @@ def _strided_by_unknown(
 @layer(
     58,
     inputs=[
-        slot("input", "Of any rank."),
-        filling("begin", "[number of axes named]."),
-        filling("end", "[number of axes named]."),
-        filling("stride", "[number of axes named]."),
+        slot("input", "A tensor of any rank."),
+        filling("begin", "A vector with a number for each axis that is sliced."),
+        filling("end", "A vector with a number for each axis that is sliced."),
+        filling("stride", "A vector with a number for each axis that is sliced."),
     ],
     infer=_strided,
     moves_data=True,
@@ -421,7 +428,7 @@ def _non_zero(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     1000,
-    inputs=[slot("input", "Of any rank.")],
+    inputs=[slot("input", "A tensor of any rank.")],
     outputs=[
         result(
             "output",

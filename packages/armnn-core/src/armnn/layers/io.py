@@ -29,7 +29,7 @@ def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Shapes:
 
 @layer(
     39,
-    inputs=[slot("input", "What the caller gets.")],
+    inputs=[slot("input", "The tensor that the caller gets.")],
     outputs=[],
     infer=_nothing,
     no_kernel="the runtime copies it into an array of the caller's",

@@ -83,7 +83,7 @@ def _split(descriptor: SplitterDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     55,
-    inputs=[slot("input", "Of any rank but 0.")],
+    inputs=[slot("input", "A tensor of rank 1 or more.")],
     outputs=[result("output", "One for each of ``sizes``.", variadic=True)],
     infer=_split,
     moves_data=True,

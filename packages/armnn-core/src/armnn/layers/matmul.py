@@ -55,7 +55,7 @@ def _fully_connected_products(
         slot("weights", "[in, out], or [out, in] if ``transpose_weight_matrix``."),
         slot("bias", "[out], added to the product.", optional=True),
     ],
-    outputs=[result("output", "[N, out].")],
+    outputs=[result("output", "Shape [N, out].")],
     infer=_fully_connected,
     numerics=Numerics(linear=True),
     multiply_adds=_fully_connected_products,
@@ -333,12 +333,12 @@ def _mat_mul_integer_products(
         slot("other", "The matrices on the right, [...,K,N]; Signed8 or Unsigned8."),
         slot(
             "input_zero_point",
-            "What is taken off the left ones: one number, [M] or [...,M,1].",
+            "The zero points of the left matrices: one number, [M] or [...,M,1].",
             optional=True,
         ),
         slot(
             "other_zero_point",
-            "What is taken off the right ones: one number, [N] or [...,1,N].",
+            "The zero points of the right matrices: one number, [N] or [...,1,N].",
             optional=True,
         ),
     ],
@@ -376,7 +376,7 @@ def _mat_mul_n_bits_products(
 @layer(
     1035,
     inputs=[
-        slot("input", "[...,K]."),
+        slot("input", "Shape [...,K]."),
         slot("weights", "[N,bytes], Unsigned8: K numbers, from the low bits of a byte on."),
         slot("scales", "[N,blocks], one for each block of a row.", finite=True),
         slot(
@@ -388,7 +388,7 @@ def _mat_mul_n_bits_products(
         ),
         slot("bias", "[N], added to the product.", optional=True),
     ],
-    outputs=[result("output", "[...,N].")],
+    outputs=[result("output", "Shape [...,N].")],
     infer=_mat_mul_n_bits,
     numerics=Numerics(sums=True, overflows="weights may be scaled after they are multiplied"),
     multiply_adds=_mat_mul_n_bits_products,
@@ -399,7 +399,7 @@ class MatMulNBitsDescriptor(Descriptor):
     A weight is scale * (number - zero point), with a scale for each block of a row.
 
     Attributes:
-        bits: Of a number: 2, 4 or 8.
+        bits: The bits of a number: 2, 4 or 8.
         block_size: How many numbers of a row share a scale; the last block may have fewer.
         accuracy_level: 4 if the numbers of the input may be rounded to 8 bits in blocks; with any
             other, results are within 1e-4 of the largest one of those in float32.
@@ -423,7 +423,7 @@ def _determinant(_descriptor: DeterminantDescriptor, inputs: Inputs) -> Shapes:
 @layer(
     1030,
     inputs=[slot("input", "Square matrices, [...,M,M].")],
-    outputs=[result("output", "[...].")],
+    outputs=[result("output", "Shape [...].")],
     infer=_determinant,
     numerics=Numerics(sums=True),
 )

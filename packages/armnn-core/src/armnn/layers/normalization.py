@@ -31,9 +31,9 @@ def _batch_normalization(descriptor: BatchNormalizationDescriptor, inputs: Input
     3,
     inputs=[
         slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4."),
-        slot("mean", "[C]."),
-        slot("variance", "[C]."),
-        slot("beta", "[C], what is added."),
+        slot("mean", "Shape [C]."),
+        slot("variance", "Shape [C]."),
+        slot("beta", "[C], the offset."),
         slot("gamma", "[C], the factor."),
     ],
     infer=_batch_normalization,
@@ -80,7 +80,7 @@ class InstanceNormalizationDescriptor(Descriptor):
 
     Attributes:
         gamma: The factor.
-        beta: What is added.
+        beta: The offset.
         eps: Keeps the divisor from zero.
         data_layout: NCHW or NHWC.
     """
@@ -131,7 +131,7 @@ class NormalizationDescriptor(Descriptor):
             2 on either side, so an even number counts as the odd one above it.
         alpha: The factor of the sum, not divided by the number of neighbors.
         beta: The exponent.
-        k: What is added to the sum.
+        k: The number that is added to the sum.
         data_layout: NCHW or NHWC.
     """
 
@@ -152,7 +152,7 @@ def _softmax(descriptor: SoftmaxDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     52,
-    inputs=[slot("input", "Of any rank but 0.")],
+    inputs=[slot("input", "A tensor of rank 1 or more.")],
     infer=_softmax,
     numerics=Numerics(terms=along_axis),
 )
@@ -170,7 +170,7 @@ class SoftmaxDescriptor(Descriptor):
 
 @layer(
     27,
-    inputs=[slot("input", "Of any rank but 0.")],
+    inputs=[slot("input", "A tensor of rank 1 or more.")],
     infer=_softmax,
     numerics=Numerics(terms=along_axis),
 )
@@ -189,13 +189,13 @@ def _layer_normalization(
     return [shape]
 
 
-_NORMALIZED = slot("input", "Of any rank but 0.")
+_NORMALIZED = slot("input", "A tensor of rank 1 or more.")
 
 
 _FACTOR = slot("gamma", "The factor, broadcasts to the input; 1 if absent.", optional=True)
 
 
-_OFFSET = slot("beta", "What is added, broadcasts to the input; 0 if absent.", optional=True)
+_OFFSET = slot("beta", "The offset, which broadcasts to the input; 0 if absent.", optional=True)
 
 
 @layer(
@@ -258,7 +258,7 @@ def _group_normalization(descriptor: GroupNormalizationDescriptor, inputs: Input
     inputs=[
         slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC."),
         slot("gamma", "[C], the factor; 1 if absent.", optional=True),
-        slot("beta", "[C], what is added; 0 if absent.", optional=True),
+        slot("beta", "[C], the offset; 0 if absent.", optional=True),
     ],
     infer=_group_normalization,
     numerics=Numerics(terms=within_item),

@@ -18,13 +18,16 @@ _MOVED = "the runtime moves the bytes itself"
 _CONTROL_FLOW = "control flow has no kernel until its condition is known"
 
 
-@layer(11, inputs=[slot("input", "What to look at.")], outputs=[result(axis=same_axis)])
+@layer(11, inputs=[slot("input", "The tensor to look at.")], outputs=[result(axis=same_axis)])
 class DebugDescriptor(Descriptor):
     """The input as it is, reported on its way."""
 
 
 @layer(
-    33, inputs=[slot("input", "What to copy.")], outputs=[result(axis=same_axis)], no_kernel=_MOVED
+    33,
+    inputs=[slot("input", "The tensor to copy.")],
+    outputs=[result(axis=same_axis)],
+    no_kernel=_MOVED,
 )
 class MemCopyDescriptor(Descriptor):
     """A copy into another backend's memory, made by the optimizer."""
@@ -32,7 +35,7 @@ class MemCopyDescriptor(Descriptor):
 
 @layer(
     34,
-    inputs=[slot("input", "What to import.")],
+    inputs=[slot("input", "The tensor to import.")],
     outputs=[result(axis=same_axis)],
     no_kernel=_MOVED,
 )
@@ -47,8 +50,8 @@ def _merged(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
 @layer(
     35,
     inputs=[
-        slot("input", "What one branch makes."),
-        slot("other", "What the other branch makes, of the same shape."),
+        slot("input", "The result of one branch."),
+        slot("other", "The result of the other branch, of the same shape."),
     ],
     outputs=[result(axis=same_axis)],
     infer=_merged,
@@ -70,7 +73,7 @@ def _switched(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
 @layer(
     60,
     inputs=[
-        slot("input", "What is passed on."),
+        slot("input", "The tensor that is passed on."),
         slot("condition", "One Boolean.", shapes_output=True),
     ],
     outputs=[

@@ -64,7 +64,7 @@ class Pooling2dDescriptor(_PoolingDescriptor):
     none behind the padding, where a last window may end. The maximum over padding only is 0.
 
     Attributes:
-        pool_type: What is computed of each window.
+        pool_type: The function of each window.
         pad_left: Columns before the input.
         pad_right: Columns after the input.
         pad_top: Rows before the input.
@@ -108,7 +108,7 @@ class Pooling3dDescriptor(_PoolingDescriptor):
     The rules are those of Pooling2d.
 
     Attributes:
-        pool_type: What is computed of each window.
+        pool_type: The function of each window.
         pad_left: Columns before the input.
         pad_right: Columns after the input.
         pad_top: Rows before the input.

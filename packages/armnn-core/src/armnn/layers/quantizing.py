@@ -73,7 +73,7 @@ def _dequantized_blocks(descriptor: DequantizeBlocksDescriptor, inputs: Inputs) 
             optional=True,
         ),
     ],
-    outputs=[result("output", "[...,size].", like="scales")],
+    outputs=[result("output", "Shape [...,size].", like="scales")],
     infer=_dequantized_blocks,
 )
 class DequantizeBlocksDescriptor(Descriptor):
@@ -82,7 +82,7 @@ class DequantizeBlocksDescriptor(Descriptor):
     ONNX: DequantizeLinear with block_size; onnxruntime: a part of GatherBlockQuantized.
 
     Attributes:
-        bits: Of a number: 2, 4 or 8.
+        bits: The bits of a number: 2, 4 or 8.
         block_size: How many numbers of a row share a scale; the last block may have fewer.
         size: How many numbers a row has.
     """
@@ -94,7 +94,7 @@ class DequantizeBlocksDescriptor(Descriptor):
 
 @layer(
     64,
-    inputs=[slot("input", "Of any type.")],
+    inputs=[slot("input", "A tensor of any type.")],
     outputs=[result("output", "The maker of the layer says its data type.", like="")],
 )
 class CastDescriptor(Descriptor):
@@ -112,7 +112,7 @@ class CastDescriptor(Descriptor):
 
 @layer(
     1031,
-    inputs=[slot("input", "Of any type.")],
+    inputs=[slot("input", "A tensor of any type.")],
     outputs=[result("output", "The maker of the layer says its data type.")],
 )
 class BitCastDescriptor(Descriptor):

@@ -44,9 +44,9 @@ class LstmActivation(ArmnnEnum):
 
 _GATES = ("input", "forget", "cell", "output")
 _NEEDED = (
-    *(slot(f"input_to_{gate}_weights", "[U,I].") for gate in _GATES[1:]),
-    *(slot(f"recurrent_to_{gate}_weights", "[U,O].") for gate in _GATES[1:]),
-    *(slot(name, "[U].") for name in ("forget_gate_bias", "cell_bias", "output_gate_bias")),
+    *(slot(f"input_to_{gate}_weights", "Shape [U,I].") for gate in _GATES[1:]),
+    *(slot(f"recurrent_to_{gate}_weights", "Shape [U,O].") for gate in _GATES[1:]),
+    *(slot(name, "Shape [U].") for name in ("forget_gate_bias", "cell_bias", "output_gate_bias")),
 )
 _OPTIONS = {
     "input_to_input_weights": "[U,I]; absent if ``cifg_enabled``.",
@@ -69,8 +69,8 @@ _STATES_AND_PARAMETERS = (
     *(slot(name, doc, optional=True) for name, doc in _OPTIONS.items()),
 )
 _STATES_OUT = (
-    result("output_state_out", "[N,O].", like="output_state_in"),
-    result("cell_state_out", "[N,U].", like="cell_state_in"),
+    result("output_state_out", "Shape [N,O].", like="output_state_in"),
+    result("cell_state_out", "Shape [N,U].", like="cell_state_in"),
 )
 
 
@@ -158,7 +158,7 @@ def _gate_products(_descriptor: Descriptor, inputs: Inputs, _outputs: Sequence[T
 
 @layer(
     28,
-    inputs=[slot("input", "[N,I]."), *_STATES_AND_PARAMETERS],
+    inputs=[slot("input", "Shape [N,I]."), *_STATES_AND_PARAMETERS],
     outputs=[
         result(
             "scratch_buffer",
@@ -177,14 +177,14 @@ class LstmDescriptor(Descriptor):
     """One step of a long short-term memory.
 
     Attributes:
-        activation_func: Of the cell candidate and the output.
+        activation_func: The function of the cell candidate and the output.
         clipping_thres_cell: Where the cell is clipped; 0 for nowhere.
         clipping_thres_proj: Where the projection is clipped; 0 for nowhere.
         cifg_enabled: Whether the input gate is one minus the forget gate.
         peephole_enabled: Whether the gates see the cell.
         projection_enabled: Whether the output is projected.
         layer_norm_enabled: Whether the gates are normalized.
-        time_major: Of UnidirectionalSequenceLstm: whether the time is the first axis.
+        time_major: Whether the time is the first axis (UnidirectionalSequenceLstm only).
         input_intermediate_scale: Not used by this layer, kept from Arm NN; so are the next five.
         forget_intermediate_scale: As above.
         cell_intermediate_scale: As above.
@@ -245,7 +245,7 @@ def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     29,
-    inputs=[slot("input", "[N,I], QAsymmS8."), *_STATES_AND_PARAMETERS],
+    inputs=[slot("input", "Shape [N,I], type QAsymmS8."), *_STATES_AND_PARAMETERS],
     outputs=[
         *_STATES_OUT,
         result("output", "[N,O], the same as output_state_out.", like="output_state_in"),
@@ -270,12 +270,12 @@ class QLstmDescriptor(Descriptor):
         peephole_enabled: Whether the gates see the cell.
         projection_enabled: Whether the output is projected.
         layer_norm_enabled: Whether the gates are normalized.
-        input_intermediate_scale: Of the input gate before its activation.
-        forget_intermediate_scale: Of the forget gate before its activation.
-        cell_intermediate_scale: Of the cell candidate before its activation.
-        output_intermediate_scale: Of the output gate before its activation.
-        hidden_state_zero_point: Of the output before its projection.
-        hidden_state_scale: Of the output before its projection.
+        input_intermediate_scale: The scale of the input gate before its activation.
+        forget_intermediate_scale: The scale of the forget gate before its activation.
+        cell_intermediate_scale: The scale of the cell candidate before its activation.
+        output_intermediate_scale: The scale of the output gate before its activation.
+        hidden_state_zero_point: The zero point of the output before its projection.
+        hidden_state_scale: The scale of the output before its projection.
     """
 
     cell_clip: float = parameter(0.0, at_least=0)
@@ -307,19 +307,19 @@ def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
 @layer(
     46,
     inputs=[
-        slot("input", "[N,I], QAsymmU8."),
-        slot("previous_cell_state_in", "[N,U], QSymmS16."),
-        slot("previous_output_in", "[N,U], QAsymmU8."),
-        *(slot(f"input_to_{gate}_weights", "[U,I].") for gate in _GATES),
-        *(slot(f"recurrent_to_{gate}_weights", "[U,U].") for gate in _GATES),
-        slot("input_gate_bias", "[U]."),
-        slot("forget_gate_bias", "[U]."),
-        slot("cell_bias", "[U]."),
-        slot("output_gate_bias", "[U]."),
+        slot("input", "Shape [N,I], type QAsymmU8."),
+        slot("previous_cell_state_in", "Shape [N,U], type QSymmS16."),
+        slot("previous_output_in", "Shape [N,U], type QAsymmU8."),
+        *(slot(f"input_to_{gate}_weights", "Shape [U,I].") for gate in _GATES),
+        *(slot(f"recurrent_to_{gate}_weights", "Shape [U,U].") for gate in _GATES),
+        slot("input_gate_bias", "Shape [U]."),
+        slot("forget_gate_bias", "Shape [U]."),
+        slot("cell_bias", "Shape [U]."),
+        slot("output_gate_bias", "Shape [U]."),
     ],
     outputs=[
-        result("cell_state_out", "[N,U].", like="previous_cell_state_in"),
-        result("output", "[N,U].", like="previous_output_in"),
+        result("cell_state_out", "Shape [N,U].", like="previous_cell_state_in"),
+        result("output", "Shape [N,U].", like="previous_output_in"),
     ],
     infer=_quantized_lstm,
     numerics=Numerics(rounds_inside=True),

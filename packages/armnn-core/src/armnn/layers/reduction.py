@@ -24,7 +24,7 @@ def _arg_min_max(descriptor: ArgMinMaxDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     2,
-    inputs=[slot("input", "Of any rank but 0.")],
+    inputs=[slot("input", "A tensor of rank 1 or more.")],
     outputs=[result(data_types=[DataType.SIGNED32, DataType.SIGNED64])],
     infer=_arg_min_max,
     numerics=Numerics(picks=0),
@@ -68,7 +68,7 @@ def _reduced_along_unknown(shape: Shape, keep_dims: bool, count: int | None) -> 
     return (None,) * (len(shape) - count) if count else ()
 
 
-_INPUTS = (slot("input", "Of any rank."), filling("axis", "[number of axes]."))
+_INPUTS = (slot("input", "A tensor of any rank."), filling("axis", "A vector of axes."))
 
 
 @layer(
@@ -120,7 +120,10 @@ def _cumulated(descriptor: CumSumDescriptor | CumProdDescriptor, inputs: Inputs)
     return [shape]
 
 
-_CUMULATED = (slot("input", "Of any rank but 0."), filling("axis", "One integer."))
+_CUMULATED = (
+    slot("input", "A tensor of rank 1 or more."),
+    filling("axis", "A tensor of one integer."),
+)
 
 
 @layer(

@@ -34,7 +34,7 @@ from armnn.layers._spec import (
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, PaddingMode
 
-_ANY = slot("input", "Of any rank.")
+_ANY = slot("input", "A tensor of any rank.")
 
 
 def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Shapes:
@@ -66,7 +66,7 @@ def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     47,
-    inputs=[_ANY, filling("target_shape", "[rank of the output].")],
+    inputs=[_ANY, filling("target_shape", "A vector with a number for each axis of the output.")],
     outputs=[result(axis=same_axis)],
     infer=_reshaped,
     moves_data=True,
@@ -282,7 +282,7 @@ class BatchToSpaceNdDescriptor(Descriptor):
 
     Attributes:
         block_shape: The size of a block along each spatial axis.
-        crops: What is cut off (before, after) each spatial axis.
+        crops: How many elements are cut off (before, after) each spatial axis.
         data_layout: NCHW or NHWC.
     """
 
@@ -340,7 +340,10 @@ def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     76,
-    inputs=[_ANY, filling("broadcast_to_shape", "[rank of the target].")],
+    inputs=[
+        _ANY,
+        filling("broadcast_to_shape", "A vector with a number for each axis of the target."),
+    ],
     outputs=[result(axis=same_axis)],
     infer=_broadcast_to,
     moves_data=True,
@@ -372,7 +375,7 @@ def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     74,
-    inputs=[_ANY, filling("multiples", "[rank of the input].")],
+    inputs=[_ANY, filling("multiples", "A vector with a number for each axis of the input.")],
     outputs=[result(axis=same_axis)],
     infer=_tiled,
     moves_data=True,
@@ -412,8 +415,8 @@ def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Shapes:
     40,
     inputs=[
         _ANY,
-        filling("pad_list", "[rank of the input, 2]."),
-        filling("pad_value", "One number."),
+        filling("pad_list", "A tensor [rank of the input, 2]."),
+        filling("pad_value", "A tensor of one number."),
     ],
     outputs=[result(axis=same_axis)],
     infer=_padded,
@@ -423,7 +426,7 @@ class PadDescriptor(Descriptor):
 
     Attributes:
         pad_list: How many elements (before, after) each axis.
-        pad_value: What Constant padding writes: a real value, for a quantized input too, so that 0
+        pad_value: The value of Constant padding: a real value, for a quantized input too, so that 0
             is its zero point (Arm NN takes a stored value there). An integer stays exact.
         padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
     """

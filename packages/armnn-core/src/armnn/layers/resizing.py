@@ -38,8 +38,8 @@ def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Shapes:
     49,
     inputs=[
         slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says."),
-        filling("target_width", "One integer."),
-        filling("target_height", "One integer."),
+        filling("target_width", "A tensor of one integer."),
+        filling("target_height", "A tensor of one integer."),
     ],
     infer=_resized,
     numerics=Numerics(
@@ -109,7 +109,7 @@ def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Shapes:
         slot("input", "[N,C,H,W], with any number of spatial axes."),
         slot("grid", "[N,H_out,W_out,2]: x and y of each place, -1 and 1 at the borders."),
     ],
-    outputs=[result("output", "[N,C,H_out,W_out].")],
+    outputs=[result("output", "Shape [N,C,H_out,W_out].")],
     infer=_sampled,
     numerics=Numerics(
         terms=16, overflows="weights of cubic samples are negative: their partial sums may overflow"
@@ -145,7 +145,7 @@ def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Shapes:
 @layer(
     1027,
     inputs=[
-        slot("input", "[N,C,H,W]."),
+        slot("input", "Shape [N,C,H,W]."),
         slot(
             "boxes",
             "[R,4]: x and y of the upper left corner, then of the lower right one.",
@@ -153,7 +153,7 @@ def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Shapes:
         ),
         slot("batch_indices", "[R], integers: which image each box is in."),
     ],
-    outputs=[result("output", "[R,C,output_height,output_width].")],
+    outputs=[result("output", "Shape [R,C,output_height,output_width].")],
     infer=_aligned,
     numerics=Numerics(terms=16),
     axes=PICTURES,

@@ -25,7 +25,7 @@ def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     1012,
-    inputs=[slot("input", "Of any rank but 0."), filling("k", "One integer.")],
+    inputs=[slot("input", "A tensor of rank 1 or more."), filling("k", "A tensor of one integer.")],
     outputs=[
         result("values", "The elements."),
         result(
@@ -67,8 +67,8 @@ def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Shapes:
     1015,
     inputs=[
         slot("indices", "Integers of any rank."),
-        slot("values", "[2], what stands elsewhere and what stands at the index."),
-        filling("depth", "One integer."),
+        slot("values", "[2], the value elsewhere and the value at the index."),
+        filling("depth", "A tensor of one integer."),
     ],
     outputs=[result(like="values")],
     infer=_one_hot,
@@ -101,7 +101,7 @@ def _triangle(_descriptor: TriluDescriptor, inputs: Inputs) -> Shapes:
 
 @layer(
     1016,
-    inputs=[slot("input", "[...,rows,columns]."), filling("k", "One integer.")],
+    inputs=[slot("input", "Shape [...,rows,columns]."), filling("k", "A tensor of one integer.")],
     infer=_triangle,
 )
 class TriluDescriptor(Descriptor):
@@ -146,10 +146,10 @@ def _require_inside(inputs: Inputs, axis: int) -> None:
 @layer(
     1017,
     inputs=[
-        slot("input", "Of any rank but 0."),
+        slot("input", "A tensor of rank 1 or more."),
         slot("indices", "Integers, of the same rank; counted from the end if negative."),
     ],
-    outputs=[result("output", "Of the shape of the indices.")],
+    outputs=[result("output", "A tensor of the shape of the indices.")],
     infer=_gathered,
     moves_data=True,
 )
@@ -175,9 +175,9 @@ def _scattered(descriptor: ScatterElementsDescriptor, inputs: Inputs) -> Shapes:
 @layer(
     1018,
     inputs=[
-        slot("input", "Of any rank but 0."),
+        slot("input", "A tensor of rank 1 or more."),
         slot("indices", "Integers, of the same rank; counted from the end if negative."),
-        slot("updates", "Of the shape of the indices."),
+        slot("updates", "A tensor of the shape of the indices."),
     ],
     infer=_scattered,
 )
@@ -212,7 +212,7 @@ def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Shapes:
 @layer(
     1026,
     inputs=[
-        slot("input", "Of any rank but 0."),
+        slot("input", "A tensor of rank 1 or more."),
         slot("condition", "[n], Boolean: the slices kept; those beyond its end are dropped."),
     ],
     outputs=[result("output", "Along the axis as many elements as the condition holds for.")],
@@ -244,7 +244,7 @@ _PLACES = (DataType.SIGNED64, DataType.SIGNED32)
 
 @layer(
     1029,
-    inputs=[slot("input", "Of any rank but 0.")],
+    inputs=[slot("input", "A tensor of rank 1 or more.")],
     outputs=[
         result("values", "Each different slice once."),
         result("indices", "Where each stands first along the axis.", data_types=_PLACES),

@@ -172,7 +172,7 @@ class RnnDescriptor(_RecurrentDescriptor):
         activations: f; for both directions one after the other, or one for both.
         activation_a: The parameter ``a`` of each activation, see Activation.
         activation_b: The parameter ``b`` of each activation.
-        clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+        clip: The input of an activation is clipped to [-clip, clip]; 0 for no clipping.
         time_major: Whether the steps are the first axis, before the batch.
     """
 
@@ -207,7 +207,7 @@ class GruDescriptor(_RecurrentDescriptor):
         activations: f and g; for both directions one after the other, or once for both.
         activation_a: The parameter ``a`` of each activation, see Activation.
         activation_b: The parameter ``b`` of each activation.
-        clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+        clip: The input of an activation is clipped to [-clip, clip]; 0 for no clipping.
         time_major: Whether the steps are the first axis, before the batch.
         linear_before_reset: Whether n is g(x*Wh + r.(h*Rh + Ch) + Bh) instead.
     """
@@ -255,7 +255,7 @@ class SequenceLstmDescriptor(_RecurrentDescriptor):
         activations: f, g and k; for both directions one after the other, or once for both.
         activation_a: The parameter ``a`` of each activation, see Activation.
         activation_b: The parameter ``b`` of each activation.
-        clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+        clip: The input of an activation is clipped to [-clip, clip]; 0 for no clipping.
         time_major: Whether the steps are the first axis, before the batch.
         input_forget: Whether r is 1-i.
     """
@@ -314,7 +314,7 @@ def _reverse_sequence(descriptor: ReverseSequenceDescriptor, inputs: Inputs) -> 
 @layer(
     1011,
     inputs=[
-        slot("input", "Of rank 2 or more."),
+        slot("input", "A tensor of rank 2 or more."),
         slot("sequence_lengths", "[N], integers: how many steps of each item are reversed."),
     ],
     infer=_reverse_sequence,

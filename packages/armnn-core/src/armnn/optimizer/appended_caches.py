@@ -52,19 +52,19 @@ _SCORING: Final = _MOVING | {"Addition", "ElementwiseUnary", "IsNaN", "Softmax",
 _POINTWISE: Final = frozenset(
     {"Addition", "Division", "ElementwiseBinary", "Multiplication", "Where"}
 )
-"""Those of them that join keys, values or weights with something else."""
+"""The layers among them that combine keys, values or weights with other values."""
 
 _HIDDEN: Final = -9e3
-"""A mask that adds as little leaves a key no weight."""
+"""A key gets no weight if the mask adds this or less to its score."""
 
 _MOST_NUMBERS: Final = 1 << 24
 """The most elements of a tensor that is computed to recognize attention."""
 
 _MOST_TOKENS: Final = 1 << 18
-"""The most tokens that masks and places are tried with."""
+"""The most tokens that masks and positions are tried with."""
 
 _MANY: Final = 1 << 15
-"""How many tokens masks and places are always tried with, but for masks of tables."""
+"""How many tokens masks and positions are always tried with, but for masks of tables."""
 
 _FEW: Final = 8
 """Sizes below it are covered by the first sizes that attention is tried with."""
@@ -155,13 +155,13 @@ class _Form(NamedTuple):
     softcap: float
 
 
-class _Place(NamedTuple):
-    """How the places of new tokens are written.
+class _Positions(NamedTuple):
+    """The form of a value that holds the positions of the new tokens.
 
     Attributes:
-        added: What is added to them.
-        rank: [items, 1, ..., 1, new tokens].
-        is_shared: Whether all items have one.
+        added: The number that it adds to the positions.
+        rank: The rank of its shape, [items, 1, ..., 1, new tokens].
+        is_shared: Whether one row holds the positions for all items.
     """
 
     added: int
@@ -386,7 +386,7 @@ class _Recognizer:
     def _masked(
         self, found: Sequence[_Attention], wanted: Sequence[Value], sizes: _Sizes, score: float
     ) -> dict[Value, NDArray[Any]]:
-        """Return what :attr:`_Attention.masked` is where all scores are one number."""
+        """Compute :attr:`_Attention.masked` with one number for all scores."""
         cuts = self._score_cuts(found, sizes, score)
         return dict(zip(wanted, self._computed(wanted, sizes, cuts), strict=True))
 
@@ -402,7 +402,7 @@ class _Recognizer:
         return cuts
 
     def _sides(self, found: Sequence[_Attention]) -> list[Value]:
-        """Return what keys, values and weights are joined with, element by element."""
+        """Return the values that elementwise layers combine with keys, values and weights."""
         ends = list[Value]()
         for each in found:
             if each.scores is None:
@@ -502,8 +502,8 @@ class _Recognizer:
 
     def _positions(
         self, found: Sequence[_Attention], shapes: Sequence[_Static]
-    ) -> dict[Value, _Place]:
-        """Return the values that are places of the new tokens.
+    ) -> dict[Value, _Positions]:
+        """Return the values that are positions of the new tokens.
 
         Raises:
             _UnlikeError: Another value would be another one where caches have room.
@@ -514,39 +514,39 @@ class _Recognizer:
         whole = [each for each in follows if _is_whole(each) and (each.info.rank or 0) >= 2]
 
         def cuts(sizes: _Sizes) -> dict[Value, Any]:
-            """Return the shapes of caches and of what attention makes, and the places given."""
+            """Return the shapes of caches and results of attention, and the fed positions."""
             made = self._cache_shapes(sizes) | self._attended_shapes(found, shapes, sizes)
-            places = np.tile(np.arange(sizes.end - sizes.rows, sizes.end), (sizes.batch, 1))
-            given = [layer.output for layer in self._inputs.values() if _has_places(layer)]
-            return made | dict.fromkeys(given, places)
+            where = np.tile(np.arange(sizes.end - sizes.rows, sizes.end), (sizes.batch, 1))
+            given = [layer.output for layer in self._inputs.values() if _has_positions(layer)]
+            return made | dict.fromkeys(given, where)
 
         made = [self._computed(whole, sizes, cuts(sizes)) for sizes in tried]
         positions = {}
         for index, value in enumerate(whole):
-            place = _place([arrays[index] for arrays in made], tried)
-            if place is not None:
-                positions[value] = place
+            form = _positions_from([arrays[index] for arrays in made], tried)
+            if form is not None:
+                positions[value] = form
         for many in _turning_points(positions, {}) if positions else ():
             sizes = self._fitted(_Sizes(2, many + 3, 2))
             for value, array in zip(
                 positions, self._computed([*positions], sizes, cuts(sizes)), strict=True
             ):
-                if _place([array], [sizes]) != positions[value]:
-                    raise _UnlikeError(f"{value.name!r} is another place after {many} tokens")
+                if _positions_from([array], [sizes]) != positions[value]:
+                    raise _UnlikeError(f"{value.name!r} is another position after {many} tokens")
         _, read = self._following(kept, positions)
         if not read:
             return positions
         rooms = _turning_points(read, positions)
         for arrays, sizes in zip(made, tried, strict=True):
-            places = {
+            fed = {
                 value: array
                 for value, array in zip(whole, arrays, strict=True)
                 if value in positions
             }
-            expected = self._computed(read, sizes, cuts(sizes) | places)
+            expected = self._computed(read, sizes, cuts(sizes) | fed)
             for room in (sizes.columns + 3, *rooms):
                 roomy = sizes._replace(past=room + 3, counted=sizes.columns)
-                others = self._computed(read, roomy, cuts(roomy) | places)
+                others = self._computed(read, roomy, cuts(roomy) | fed)
                 for value, one, other in zip(read, expected, others, strict=True):
                     if not np.array_equal(one, other):
                         raise _UnlikeError(f"{value.name!r} follows from how many tokens there are")
@@ -585,17 +585,17 @@ class _Recognizer:
     def _following(
         self, kept: Collection[Layer], positions: Collection[Value]
     ) -> tuple[list[Value], list[Value]]:
-        """Return what follows from sizes of caches and from the mask, and needs no other data.
+        """Return the values that only sizes of caches and the mask decide.
 
         Args:
             kept: The layers that are looked at.
-            positions: Values that are known to be places of new tokens.
+            positions: Values that are known to be positions of new tokens.
 
         Returns:
             All such values, and those among them that layers with other data read, or outputs.
         """
         known = {self._mask.output, *positions}
-        known |= {layer.output for layer in self._inputs.values() if _has_places(layer)}
+        known |= {layer.output for layer in self._inputs.values() if _has_positions(layer)}
         sized = {self._mask.output, *self._caches, *(past.output for past in self._pasts)}
         follows: dict[Value, None] = {}
         read: dict[Value, None] = {}
@@ -663,10 +663,10 @@ class _Recognizer:
         sizes: _Sizes,
         cuts: Mapping[Value, NDArray[Any] | Shape],
     ) -> list[NDArray[Any]]:
-        """Return what values are.
+        """Compute values.
 
         Args:
-            values: What is computed.
+            values: The values.
             sizes: The sizes of inputs; the mask is the only one with data.
             cuts: Data, or shapes, of values that are not computed.
 
@@ -729,7 +729,7 @@ class _Recognizer:
         self,
         found: Sequence[_Attention],
         forms: Sequence[_Form],
-        positions: Mapping[Value, _Place],
+        positions: Mapping[Value, _Positions],
     ) -> Network:
         """Return a copy with caches that have room."""
         made = self._network.clone()
@@ -742,9 +742,9 @@ class _Recognizer:
         rows, past, ends = _counts(made, twin(self._mask.output), twin(self._tokens.output))
         if positions:
             first, past = _shared_past(made, past)
-            for value, place in positions.items():
-                start = first if place.is_shared else past
-                made.replace_uses(twin(value), _places(made, twin(value), start, rows, place))
+            for value, held in positions.items():
+                start = first if held.is_shared else past
+                made.replace_uses(twin(value), _add_positions(made, twin(value), start, rows, held))
         scattered = {}
         for cache in self._caches.values():
             name = _renamed(made, twins[cache.concat])
@@ -850,8 +850,8 @@ def _numbers(layer: Layer) -> set[int]:
     return {number for number in whole if _FEW <= number < np.iinfo(np.int32).max}
 
 
-def _has_places(layer: Layer) -> bool:
-    """Return whether an input has the places of new tokens."""
+def _has_positions(layer: Layer) -> bool:
+    """Return whether an input has the positions of new tokens."""
     info = layer.output.info
     return "position" in layer.name and info.rank == 2 and info.data_type.is_integer
 
@@ -914,21 +914,23 @@ def _shared_past(network: Network, past: Value) -> tuple[Value, Value]:
     return first, network.add_elementwise_binary(past, below, operation=BinaryOperation.ADD)
 
 
-def _places(network: Network, old: Value, past: Value, rows: Value, place: _Place) -> Value:
-    """Add the places of new tokens in place of other layers.
+def _add_positions(
+    network: Network, old: Value, past: Value, rows: Value, form: _Positions
+) -> Value:
+    """Add the positions of new tokens in place of other layers.
 
     Args:
         network: Is changed.
-        old: What they replace.
+        old: The value that they replace.
         past: How many tokens each item has before them, or all items.
         rows: How many are new.
-        place: How they are written.
+        form: The form of the value.
     """
-    start, one = (network.add_constant(np.array(number, np.int64)) for number in (place.added, 1))
+    start, one = (network.add_constant(np.array(number, np.int64)) for number in (form.added, 1))
     end = network.add_elementwise_binary(rows, start, operation=BinaryOperation.ADD)
     steps = network.add_range(start, end, one)
-    items = 1 if place.is_shared else -1
-    first = network.add_reshape(past, target_shape=(items, *[1] * (place.rank - 1)))
+    items = 1 if form.is_shared else -1
+    first = network.add_reshape(past, target_shape=(items, *[1] * (form.rank - 1)))
     made = network.add_elementwise_binary(first, steps, operation=BinaryOperation.ADD)
     return network.add_cast(made, output=old.info.data_type)
 
@@ -990,8 +992,8 @@ def _attended(
 
 def _visible(sizes: _Sizes, window: int) -> NDArray[np.bool_]:
     """Return which tokens each new one sees: itself and earlier ones, as many as the window has."""
-    places = sizes.past + np.arange(sizes.rows)[:, np.newaxis]
-    distances = places - np.arange(sizes.past + sizes.rows)
+    positions = sizes.past + np.arange(sizes.rows)[:, np.newaxis]
+    distances = positions - np.arange(sizes.past + sizes.rows)
     seen: NDArray[np.bool_] = distances >= 0
     return seen & (distances < window) if window else seen
 
@@ -1043,18 +1045,18 @@ def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return len(numbers) <= 1
 
 
-def _place(made: Sequence[NDArray[Any]], tried: Sequence[_Sizes]) -> _Place | None:
-    """Return how places of new tokens are written, None if it is something else.
+def _positions_from(made: Sequence[NDArray[Any]], tried: Sequence[_Sizes]) -> _Positions | None:
+    """Return the form of a value that holds the positions of new tokens, None if it does not.
 
     Args:
         made: A value of rank 2 or more for each of some sizes.
         tried: The sizes.
     """
-    is_shared = all(places.shape[0] == 1 for places in made)
+    is_shared = all(positions.shape[0] == 1 for positions in made)
     added = set()
-    for places, sizes in zip(made, tried, strict=True):
+    for positions, sizes in zip(made, tried, strict=True):
         items = 1 if is_shared else sizes.batch
-        if places.shape != (items, *[1] * (places.ndim - 2), sizes.rows):
+        if positions.shape != (items, *[1] * (positions.ndim - 2), sizes.rows):
             return None
-        added |= {*(places - np.arange(sizes.past, sizes.past + sizes.rows)).flat}
-    return _Place(int(added.pop()), made[0].ndim, is_shared) if len(added) == 1 else None
+        added |= {*(positions - np.arange(sizes.past, sizes.past + sizes.rows)).flat}
+    return _Positions(int(added.pop()), made[0].ndim, is_shared) if len(added) == 1 else None

@@ -211,7 +211,7 @@ def _key_of(event: Event, outer: Key = ("", "", "")) -> Key:
 def _multiply_adds(report: Report, keys: Iterable[Key]) -> Mapping[Key, int | None]:
     """Return the multiply-adds behind each key of a time.
 
-    Those of layers in a compiled part that have no time of their own are the part's.
+    Layers without a time of their own count for the compiled part that they are in.
     """
     counts: dict[Key, int | None] = dict.fromkeys(keys, 0)
     for row in {(row.layer, row.type, row.backend): row for row in report}.values():

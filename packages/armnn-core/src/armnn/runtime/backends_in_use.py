@@ -78,7 +78,7 @@ class BackendsInUse:
         profiler: ProfilingSink | None,
         cache: ProgramCache | None,
     ) -> Participants:
-        """Return who takes part in preparing a network.
+        """Return the backends that take part in preparing a network.
 
         Args:
             network: The network; None if it is not parsed yet, then its hints are not heard.

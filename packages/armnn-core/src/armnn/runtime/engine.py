@@ -183,7 +183,7 @@ class _Uploaded:
 class LoadedPlan:
     """A plan with its workloads, its memory layout and the contexts that wait for runs.
 
-    What it runs does not change; its contexts are pooled, and one thread at a time uses each.
+    The plan does not change. Contexts are pooled, and one thread at a time uses each.
 
     Attributes:
         plan: The plan that runs.

@@ -246,7 +246,7 @@ def _find_strategy(strategy: str | Strategy) -> Strategy:
 class MemoryStrategies:
     """The strategy of each backend of a runtime.
 
-    What is not Arm NN's is checked in each layout: a wrong one computes wrong outputs silently.
+    Each layout of a strategy that is not Arm NN's is checked: a wrong one would give wrong outputs.
     """
 
     def __init__(

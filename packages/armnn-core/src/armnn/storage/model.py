@@ -274,7 +274,7 @@ class ModelStore:
     def _checked_files(self, entry: Entry) -> dict[str, str]:
         """Return the sha256 of each file that an entry records.
 
-        Those of the facts were checked with these: who loaded the model has their content.
+        The files of the facts were checked when the model was loaded.
 
         Raises:
             StaleEntryError: One is another now, or than the facts were made of.

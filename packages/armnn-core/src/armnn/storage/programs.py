@@ -238,7 +238,7 @@ def keep_compiled(
 
 
 def compiled_of(row: Mapping[str, Any], participants: Participants) -> object:
-    """Return what a stored PreCompiled layer held; see :func:`keep_compiled`.
+    """Return the program of a stored PreCompiled layer; see :func:`keep_compiled`.
 
     Raises:
         StaleEntryError: It is not there, or the backend cannot use it here.

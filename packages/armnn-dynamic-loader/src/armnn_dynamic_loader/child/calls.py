@@ -23,10 +23,7 @@ class DefectError(Exception):
 
 
 class UnavailableError(Exception):
-    """The backend lacks a device or library that it needs.
-
-    That is no defect.
-    """
+    """The backend lacks a device or library that it needs, which is not a defect of the backend."""
 
 
 if TYPE_CHECKING:

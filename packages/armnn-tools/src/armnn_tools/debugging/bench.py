@@ -35,11 +35,11 @@ Arrays = Mapping[str, NDArray[Any]]
 COLLECTED_BYTES = 2 * 2**20
 """Weights of a closed part from which on its memory is asked for at once."""
 
-Place = tuple[str, int]
+ValueKey = tuple[str, int]
 """The name of the layer that makes a value, and which of its outputs it is."""
 
-Observer = Callable[[Place, "DataType", "NDArray[Any]"], object]
-"""Is called with the place of each value that a step has computed, its type and its data."""
+Observer = Callable[[ValueKey, "DataType", "NDArray[Any]"], object]
+"""Is called with the key of each value that a step has computed, its type and its data."""
 
 
 class Bench:
@@ -150,7 +150,7 @@ class LoadedPart:
     Attributes:
         inputs: Its inputs by name.
         rows: The report's row of each layer by name.
-        observer: Gets the values at the borders of compiled parts, by their places.
+        observer: Gets the values at the borders of compiled parts, by their keys.
     """
 
     def __init__(
@@ -199,11 +199,11 @@ class LoadedPart:
         if self.observer is None:
             return
         for value, handle in zip(layer.outputs, outputs, strict=True):
-            place = self._stands_for.get(value, (layer.name, value.index))
-            if place[0] not in self.rows:
+            key = self._stands_for.get(value, (layer.name, value.index))
+            if key[0] not in self.rows:
                 continue  # a copy between memories, or a layer that only the backend knows
             try:
-                self.observer(place, value.info.data_type, handle.map())
+                self.observer(key, value.info.data_type, handle.map())
             finally:
                 handle.unmap()
 
@@ -228,7 +228,7 @@ def fragment(source: Network, layers: Sequence[Layer]) -> tuple[Network, dict[st
 
     Returns:
         The network, whose outputs are the values that others read, by the name of the value; and
-        the value whose place each of its inputs takes.
+        the value that each of its inputs stands for.
 
     Raises:
         GraphError: Nothing reads what they compute.
@@ -294,7 +294,7 @@ def _deciding_values(network: Network, inputs: Arrays) -> Arrays:
 
 
 def _unseen(_: Network) -> None:
-    """Ignore the layers: only the places of borders are wanted."""
+    """Ignore the layers: only the keys of borders are wanted."""
 
 
 def _disturbed(array: NDArray[Any], info: TensorInfo, negated: bool) -> NDArray[Any]:

@@ -24,7 +24,7 @@ from armnn.installing import CPU_REF
 from armnn.optimizer import OptimizerOptions, ReportRow
 from armnn.parsing import ParserOptions, parse
 from armnn.types import DataType
-from armnn_tools.debugging.bench import Bench, LoadedPart, Place, border_values, disturbed
+from armnn_tools.debugging.bench import Bench, LoadedPart, ValueKey, border_values, disturbed
 from armnn_tools.debugging.examining import Examiner, FusedSearch, digest
 from armnn_tools.debugging.findings import Figures, Findings, LayerFinding, Unexplained
 from armnn_tools.debugging.judging import (
@@ -129,14 +129,14 @@ class _Observations:
 
     Attributes:
         failure: The message of a backend that failed while it ran; "" if none did.
-        changed: The places of values that had other bits in a later run.
+        changed: The keys of values that had other bits in a later run.
     """
 
     def __init__(self) -> None:
         self.failure = ""
-        self.changed: set[Place] = set()
-        self._digests: dict[Place, int] = {}
-        self._stored: dict[Place, tuple[DataType, Array]] = {}
+        self.changed: set[ValueKey] = set()
+        self._digests: dict[ValueKey, int] = {}
+        self._stored: dict[ValueKey, tuple[DataType, Array]] = {}
 
     def run(self, loaded: LoadedPart, inputs: Arrays, repeats: int) -> None:
         """Keep the values of one run, and compare the bits of further runs with them.
@@ -160,20 +160,20 @@ class _Observations:
 
     def of(self, value: Value) -> Array | None:
         """Return the computed data, None if it was not observed."""
-        place = (value.producer.name, value.index)
-        if place not in self._stored:
+        key = (value.producer.name, value.index)
+        if key not in self._stored:
             return None
-        data_type, array = self._stored[place]
+        data_type, array = self._stored[key]
         # A backend that computes in another data type got a converted value.
         return array if data_type is value.info.data_type else None
 
-    def _keep(self, place: Place, data_type: DataType, got: Array) -> None:
-        self._digests[place] = digest(got)
-        self._stored[place] = data_type, got.copy()
+    def _keep(self, key: ValueKey, data_type: DataType, got: Array) -> None:
+        self._digests[key] = digest(got)
+        self._stored[key] = data_type, got.copy()
 
-    def _watch_bits(self, place: Place, _: DataType, got: Array) -> None:
-        if self._digests.get(place) != digest(got):
-            self.changed.add(place)
+    def _watch_bits(self, key: ValueKey, _: DataType, got: Array) -> None:
+        if self._digests.get(key) != digest(got):
+            self.changed.add(key)
 
 
 def _suspicion_of(

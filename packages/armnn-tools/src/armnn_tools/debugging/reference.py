@@ -148,7 +148,7 @@ class Reference:
         return real if narrowed is None or "bias" in name else narrowed(real)
 
     def _candidate_of(self, layer: Layer) -> Candidate:
-        """Return who judges a layer: an operator that the program defines is its own reference."""
+        """Return the reference of a layer; an operator of the program's is its own reference."""
         return self._candidate if layer.call is None else self._python
 
     def _computed(self, layer: Layer, operands: Sequence[Stored | None]) -> list[Stored]:

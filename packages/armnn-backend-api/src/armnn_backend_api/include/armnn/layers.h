@@ -823,7 +823,7 @@ enum {
  * Inputs: input, weights, scales, zero_points (optional), bias (optional). Outputs: output.
  */
 #define ARMNN_LAYER_MAT_MUL_N_BITS "MatMulNBits"
-/* Of a number: 2, 4 or 8. */
+/* The bits of a number: 2, 4 or 8. */
 #define ARMNN_MAT_MUL_N_BITS_BITS "bits"
 #define ARMNN_MAT_MUL_N_BITS_BITS_DEFAULT 4
 /* How many numbers of a row share a scale; the last block may have fewer. */
@@ -859,7 +859,7 @@ enum {
 /* The factor. Type: float64. */
 #define ARMNN_INSTANCE_NORMALIZATION_GAMMA "gamma"
 #define ARMNN_INSTANCE_NORMALIZATION_GAMMA_DEFAULT 1.0
-/* What is added. Type: float64. */
+/* The offset. Type: float64. */
 #define ARMNN_INSTANCE_NORMALIZATION_BETA "beta"
 #define ARMNN_INSTANCE_NORMALIZATION_BETA_DEFAULT 0.0
 /* Keeps the divisor from zero. Type: float64. */
@@ -903,7 +903,7 @@ enum {
 /* The exponent. Type: float64. */
 #define ARMNN_NORMALIZATION_BETA "beta"
 #define ARMNN_NORMALIZATION_BETA_DEFAULT 0.0
-/* What is added to the sum. Type: float64. */
+/* The number that is added to the sum. Type: float64. */
 #define ARMNN_NORMALIZATION_K "k"
 #define ARMNN_NORMALIZATION_K_DEFAULT 0.0
 /* NCHW or NHWC. */
@@ -1023,7 +1023,7 @@ enum {
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_POOLING2D "Pooling2d"
-/* What is computed of each window. */
+/* The function of each window. */
 #define ARMNN_POOLING2D_POOL_TYPE "pool_type"
 #define ARMNN_POOLING2D_POOL_TYPE_DEFAULT ARMNN_POOLING_ALGORITHM_MAX
 /* Columns before the input. */
@@ -1070,7 +1070,7 @@ enum {
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_POOLING3D "Pooling3d"
-/* What is computed of each window. */
+/* The function of each window. */
 #define ARMNN_POOLING3D_POOL_TYPE "pool_type"
 #define ARMNN_POOLING3D_POOL_TYPE_DEFAULT ARMNN_POOLING_ALGORITHM_MAX
 /* Columns before the input. */
@@ -1143,7 +1143,7 @@ enum {
  * Inputs: input, scales, zero_points (optional). Outputs: output.
  */
 #define ARMNN_LAYER_DEQUANTIZE_BLOCKS "DequantizeBlocks"
-/* Of a number: 2, 4 or 8. */
+/* The bits of a number: 2, 4 or 8. */
 #define ARMNN_DEQUANTIZE_BLOCKS_BITS "bits"
 #define ARMNN_DEQUANTIZE_BLOCKS_BITS_DEFAULT 4
 /* How many numbers of a row share a scale; the last block may have fewer. */
@@ -1206,7 +1206,7 @@ enum {
  * scratch_buffer, output_state_out, cell_state_out, output.
  */
 #define ARMNN_LAYER_LSTM "Lstm"
-/* Of the cell candidate and the output. */
+/* The function of the cell candidate and the output. */
 #define ARMNN_LSTM_ACTIVATION_FUNC "activation_func"
 #define ARMNN_LSTM_ACTIVATION_FUNC_DEFAULT ARMNN_LSTM_ACTIVATION_RELU
 /* Where the cell is clipped; 0 for nowhere. Type: float64. */
@@ -1227,7 +1227,7 @@ enum {
 /* Whether the gates are normalized. */
 #define ARMNN_LSTM_LAYER_NORM_ENABLED "layer_norm_enabled"
 #define ARMNN_LSTM_LAYER_NORM_ENABLED_DEFAULT 0
-/* Of UnidirectionalSequenceLstm: whether the time is the first axis. */
+/* Whether the time is the first axis (UnidirectionalSequenceLstm only). */
 #define ARMNN_LSTM_TIME_MAJOR "time_major"
 #define ARMNN_LSTM_TIME_MAJOR_DEFAULT 0
 /* Not used by this layer, kept from Arm NN; so are the next five. Type: float64. */
@@ -1261,7 +1261,7 @@ enum {
  * output_state_out, cell_state_out, output.
  */
 #define ARMNN_LAYER_UNIDIRECTIONAL_SEQUENCE_LSTM "UnidirectionalSequenceLstm"
-/* Of the cell candidate and the output. */
+/* The function of the cell candidate and the output. */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_ACTIVATION_FUNC "activation_func"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_ACTIVATION_FUNC_DEFAULT ARMNN_LSTM_ACTIVATION_RELU
 /* Where the cell is clipped; 0 for nowhere. Type: float64. */
@@ -1282,7 +1282,7 @@ enum {
 /* Whether the gates are normalized. */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_LAYER_NORM_ENABLED "layer_norm_enabled"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_LAYER_NORM_ENABLED_DEFAULT 0
-/* Of UnidirectionalSequenceLstm: whether the time is the first axis. */
+/* Whether the time is the first axis (UnidirectionalSequenceLstm only). */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_TIME_MAJOR "time_major"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_TIME_MAJOR_DEFAULT 0
 /* Not used by this layer, kept from Arm NN; so are the next five. Type: float64. */
@@ -1334,22 +1334,22 @@ enum {
 /* Whether the gates are normalized. */
 #define ARMNN_Q_LSTM_LAYER_NORM_ENABLED "layer_norm_enabled"
 #define ARMNN_Q_LSTM_LAYER_NORM_ENABLED_DEFAULT 0
-/* Of the input gate before its activation. Type: float64. */
+/* The scale of the input gate before its activation. Type: float64. */
 #define ARMNN_Q_LSTM_INPUT_INTERMEDIATE_SCALE "input_intermediate_scale"
 #define ARMNN_Q_LSTM_INPUT_INTERMEDIATE_SCALE_DEFAULT 0.0
-/* Of the forget gate before its activation. Type: float64. */
+/* The scale of the forget gate before its activation. Type: float64. */
 #define ARMNN_Q_LSTM_FORGET_INTERMEDIATE_SCALE "forget_intermediate_scale"
 #define ARMNN_Q_LSTM_FORGET_INTERMEDIATE_SCALE_DEFAULT 0.0
-/* Of the cell candidate before its activation. Type: float64. */
+/* The scale of the cell candidate before its activation. Type: float64. */
 #define ARMNN_Q_LSTM_CELL_INTERMEDIATE_SCALE "cell_intermediate_scale"
 #define ARMNN_Q_LSTM_CELL_INTERMEDIATE_SCALE_DEFAULT 0.0
-/* Of the output gate before its activation. Type: float64. */
+/* The scale of the output gate before its activation. Type: float64. */
 #define ARMNN_Q_LSTM_OUTPUT_INTERMEDIATE_SCALE "output_intermediate_scale"
 #define ARMNN_Q_LSTM_OUTPUT_INTERMEDIATE_SCALE_DEFAULT 0.0
-/* Of the output before its projection. */
+/* The zero point of the output before its projection. */
 #define ARMNN_Q_LSTM_HIDDEN_STATE_ZERO_POINT "hidden_state_zero_point"
 #define ARMNN_Q_LSTM_HIDDEN_STATE_ZERO_POINT_DEFAULT 0
-/* Of the output before its projection. Type: float64. */
+/* The scale of the output before its projection. Type: float64. */
 #define ARMNN_Q_LSTM_HIDDEN_STATE_SCALE "hidden_state_scale"
 #define ARMNN_Q_LSTM_HIDDEN_STATE_SCALE_DEFAULT 0.0
 
@@ -1504,7 +1504,7 @@ enum {
 /* The size of a block along each spatial axis. */
 #define ARMNN_BATCH_TO_SPACE_ND_BLOCK_SHAPE "block_shape"
 #define ARMNN_BATCH_TO_SPACE_ND_BLOCK_SHAPE_DEFAULT {1, 1}
-/* What is cut off (before, after) each spatial axis. */
+/* How many elements are cut off (before, after) each spatial axis. */
 #define ARMNN_BATCH_TO_SPACE_ND_CROPS "crops"
 #define ARMNN_BATCH_TO_SPACE_ND_CROPS_DEFAULT {0, 0, 0, 0}
 /* NCHW or NHWC. */
@@ -1543,7 +1543,7 @@ enum {
 #define ARMNN_LAYER_PAD "Pad"
 /* How many elements (before, after) each axis. */
 #define ARMNN_PAD_PAD_LIST "pad_list"
-/* What Constant padding writes: a real value, for a quantized input too, so that 0 is its zero
+/* The value of Constant padding: a real value, for a quantized input too, so that 0 is its zero
  * point (Arm NN takes a stored value there). An integer stays exact. Type: float64.
  */
 #define ARMNN_PAD_PAD_VALUE "pad_value"
@@ -1734,7 +1734,7 @@ enum {
 /* The parameter b of each activation. Type: float64. */
 #define ARMNN_RNN_ACTIVATION_B "activation_b"
 #define ARMNN_RNN_ACTIVATION_B_DEFAULT {1.0}
-/* What enters an activation is clipped to -clip and clip; 0 for no clipping. Type: float64. */
+/* The input of an activation is clipped to [-clip, clip]; 0 for no clipping. Type: float64. */
 #define ARMNN_RNN_CLIP "clip"
 #define ARMNN_RNN_CLIP_DEFAULT 0.0
 /* Whether the steps are the first axis, before the batch. */
@@ -1758,7 +1758,7 @@ enum {
 /* The parameter b of each activation. Type: float64. */
 #define ARMNN_GRU_ACTIVATION_B "activation_b"
 #define ARMNN_GRU_ACTIVATION_B_DEFAULT {1.0, 1.0}
-/* What enters an activation is clipped to -clip and clip; 0 for no clipping. Type: float64. */
+/* The input of an activation is clipped to [-clip, clip]; 0 for no clipping. Type: float64. */
 #define ARMNN_GRU_CLIP "clip"
 #define ARMNN_GRU_CLIP_DEFAULT 0.0
 /* Whether the steps are the first axis, before the batch. */
@@ -1786,7 +1786,7 @@ enum {
 /* The parameter b of each activation. Type: float64. */
 #define ARMNN_SEQUENCE_LSTM_ACTIVATION_B "activation_b"
 #define ARMNN_SEQUENCE_LSTM_ACTIVATION_B_DEFAULT {1.0, 1.0, 1.0}
-/* What enters an activation is clipped to -clip and clip; 0 for no clipping. Type: float64. */
+/* The input of an activation is clipped to [-clip, clip]; 0 for no clipping. Type: float64. */
 #define ARMNN_SEQUENCE_LSTM_CLIP "clip"
 #define ARMNN_SEQUENCE_LSTM_CLIP_DEFAULT 0.0
 /* Whether the steps are the first axis, before the batch. */
@@ -1815,7 +1815,7 @@ enum {
 /* The parameter b of each activation. Type: float64. */
 #define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATION_B "activation_b"
 #define ARMNN_DYNAMIC_QUANTIZE_LSTM_ACTIVATION_B_DEFAULT {1.0, 1.0, 1.0}
-/* What enters an activation is clipped to -clip and clip; 0 for no clipping. Type: float64. */
+/* The input of an activation is clipped to [-clip, clip]; 0 for no clipping. Type: float64. */
 #define ARMNN_DYNAMIC_QUANTIZE_LSTM_CLIP "clip"
 #define ARMNN_DYNAMIC_QUANTIZE_LSTM_CLIP_DEFAULT 0.0
 /* Whether the steps are the first axis, before the batch. */

@@ -322,7 +322,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         return self._context_kind(backend, self._leave)
 
     def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext | None:
-        """Return what asks for the kernels of queues, None of backends before API 1.3."""
+        """Return the context that asks queues for their kernels, None before API 1.3."""
         version = self.api_version.major, self.api_version.minor
         if version < (1, 3) or self.library.function("network_event") is None:
             return None

@@ -170,8 +170,8 @@ def _releases_constants(backend: NativeObject) -> bool:
 def _runs(layers: Sequence[Layer], refused: Mapping[Layer, object]) -> Iterator[tuple[Layer, ...]]:
     """Yield the layers between refused ones.
 
-    What stands together in topological order has no way out and back in again, so each run can be
-    one program.
+    No path leaves a run of layers in topological order and comes back to it, so each run can be one
+    program.
     """
     for is_refused, run in itertools.groupby(layers, refused.__contains__):
         if not is_refused:

@@ -193,7 +193,7 @@ def _made(
     make: Callable[..., int],
     *args: object,
 ) -> NativeObject:
-    """Return what a function makes, owned.
+    """Return the object that a C function makes; it is destroyed with the Python object.
 
     Raises:
         ArmnnError: It failed, or made nothing.
@@ -211,7 +211,7 @@ def _attempted(
     make: Callable[..., int],
     *args: object,
 ) -> NativeObject | Failure:
-    """Return what a function makes, owned, or why it does not."""
+    """Return the object that a C function makes, or its failure."""
     pointer = ctypes.c_void_p()
     failure = attempt(make, *args, ctypes.byref(pointer))
     if failure is not None:

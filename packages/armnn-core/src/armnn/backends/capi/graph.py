@@ -47,7 +47,7 @@ from armnn_backend_api.structs import Arena, struct, word
 _Field: TypeAlias = "tuple[str, tuple[int, ...], list[Any] | None]"
 """The name of a parameter, how its row begins, and the memory of its elements but texts."""
 
-_Place: TypeAlias = tuple[int, int]
+_Range: TypeAlias = tuple[int, int]
 """Where elements begin in their memory, and how many they are."""
 
 _ATTRIBUTE_BYTES: Final = ctypes.sizeof(abi.Attribute)
@@ -110,7 +110,7 @@ class RowMemory:
         self._scales: list[float] = []
         self._zero_points: list[int] = []
 
-    def text(self, text: str) -> _Place:
+    def text(self, text: str) -> _Range:
         """Add a text; return its place."""
         raw = text.encode("utf-8", "replace")
         place = self._text_bytes
@@ -127,7 +127,7 @@ class RowMemory:
         self._zero_points += info.zero_points
         return ctypes.addressof(self._quantizations) + number * _QUANTIZATION_BYTES
 
-    def attributes(self, descriptor: Descriptor) -> _Place:
+    def attributes(self, descriptor: Descriptor) -> _Range:
         """Add a descriptor's attributes; return their place, and how many."""
         fields = self._fields.get(type(descriptor))
         if fields is None:
@@ -224,7 +224,7 @@ def _header_of(kind: type[ctypes.Structure]) -> tuple[int, int, int]:
 
 
 @functools.cache
-def _word_place(name: str) -> _Place:
+def _word_place(name: str) -> _Range:
     """Return where a layer type's or parameter's name is."""
     text = word(name)
     return text.data or 0, text.size
@@ -462,7 +462,7 @@ class NativeGraph:
             *memory.attributes(layer.descriptor),
         )
 
-    def _indices(self, values: Sequence[Value | None], memory: RowMemory) -> _Place:
+    def _indices(self, values: Sequence[Value | None], memory: RowMemory) -> _Range:
         """Add indices; return their place, and how many."""
         place, index = 4 * len(memory.indices), self._index
         memory.indices += [_ABSENT if value is None else index[value] for value in values]
@@ -570,7 +570,8 @@ class KeptGraph(Generic[_P]):
     def weighed(self, changes: Changes, earlier: _P) -> Footprint | None:
         """Return the footprint for other shapes, if reported.
 
-        That is compiled once more: to tell takes a tenth of a further shape, and few ask.
+        The network is compiled once more for it, as few callers ask and reporting it at once would
+        take a tenth of the time of a further shape.
 
         Args:
             changes: See :meth:`compile`.

@@ -310,7 +310,8 @@ def _block_for(sizes: Sequence[int], head: int, *, is_written_there: bool) -> Bl
 _SMALL: Final = 4096
 """Bytes of a constant that goes with each request instead."""
 
-BlobPlace = tuple["SharedBytes", int, int]
+BlobRange = tuple["SharedBytes", int, int]
+"""Where a constant is in shared memory: the block, the offset and the size."""
 
 
 class SharedBytes:
@@ -348,10 +349,10 @@ class Constants:
     """
 
     def __init__(self) -> None:
-        self._places: dict[int, tuple[weakref.ref[Any], BlobPlace]] = {}
+        self._places: dict[int, tuple[weakref.ref[Any], BlobRange]] = {}
         self._lock = threading.Lock()
 
-    def placed(self, arrays: Sequence[NDArray[Any]]) -> list[BlobPlace | memoryview]:
+    def placed(self, arrays: Sequence[NDArray[Any]]) -> list[BlobRange | memoryview]:
         """Return each array's place, or its bytes if few."""
         with self._lock:
             large = {id(each): each for each in arrays if each.nbytes >= _SMALL}
@@ -378,7 +379,7 @@ class Constants:
 
 
 def given_to(
-    link: WorkerConnection, placed: Sequence[BlobPlace | memoryview]
+    link: WorkerConnection, placed: Sequence[BlobRange | memoryview]
 ) -> tuple[list[Any], list[memoryview]]:
     """Return a worker's places of constants, and bytes to send."""
     places: list[Any] = []

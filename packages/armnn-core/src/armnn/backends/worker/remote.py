@@ -10,7 +10,7 @@ from armnn.backends import ModelContext, OptimizationViews, OptionValue, Subgrap
 from armnn.backends.cache import Footprint
 from armnn.backends.encoding import UnstorableError
 from armnn.backends.worker.connection import WorkerConnection
-from armnn.backends.worker.memory import BlobPlace, Constants, given_to
+from armnn.backends.worker.memory import BlobRange, Constants, given_to
 from armnn.backends.worker.protocol import (
     Message,
     ProtocolError,
@@ -84,7 +84,7 @@ class RemoteGraph:
             self._document, arrays = encoded_graph(view, self._hold)
         except UnstorableError as error:
             raise BackendError(f"layers cannot be sent to a worker: {error}") from error
-        self._constants: list[BlobPlace | memoryview] = constants.placed(arrays)
+        self._constants: list[BlobRange | memoryview] = constants.placed(arrays)
 
     def request(
         self, link: WorkerConnection, do: str, model: RemoteModel, context: ModelContext

@@ -382,7 +382,7 @@ def _convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
 def _named(
     layer: Layer, assignment: Assignment, options: OptimizerOptions
 ) -> Sequence[tuple[str, Candidate | None]]:
-    """Return whom to ask if the layer names a backend."""
+    """Return the backends that the options or the layer's hint name."""
     named = (options.layer_backends.get(layer.name), layer.backend_hint)
     if named == (None, None):  # as of nearly all
         return ()

@@ -125,8 +125,8 @@ def _choose(
 ) -> str:
     """Return the factory of the memory that a value leaves least often.
 
-    Those that fulfil every wish come first, then those that fewest readers refuse. An input comes
-    from the host, another value from the memory that its backend likes best.
+    Factories that fulfil every wish come first, then those that fewest readers refuse. An input is
+    from the host, another value in the memory that its backend prefers.
     """
     wanted = [read_in(layer, index) for layer, index in _readers(value)]
     is_input = value.producer.type == "Input"

@@ -171,7 +171,7 @@ class Conversions:
         """Remove conversions that undo others or that nothing reads.
 
         Returns:
-            Those that were removed.
+            The removed conversions.
         """
         for value in self._made:
             source = self._source(value)

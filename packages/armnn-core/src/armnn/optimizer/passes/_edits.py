@@ -40,7 +40,7 @@ BINARY: tuple[type[Descriptor], ...] = (ElementwiseBinaryDescriptor, *_BINARY_LA
 def walk(network: Network, kinds: Kinds | None = None) -> Iterator[Layer]:
     """Yield the layers that compute something, in topological order.
 
-    Those that the caller takes out meanwhile are left out, and those that come in are not visited.
+    Layers that the caller removes meanwhile are left out, and new layers are not visited.
 
     Args:
         network: The network.

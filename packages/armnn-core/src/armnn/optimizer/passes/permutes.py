@@ -61,9 +61,9 @@ def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
 def cancel_inverse_permutes(network: Network) -> int:
     """Cancel each Permute or Transpose with those before it.
 
-    What remains of them stays. (Arm NN: OptimizeInversePermutes, OptimizeInverseTransposes; those
-    only know pairs of one kind that cancel altogether.) A permutation that others read too stays
-    for them.
+    If they do not cancel altogether, one permutation remains. (Arm NN: OptimizeInversePermutes,
+    OptimizeInverseTransposes; those only know pairs of one kind that cancel altogether.) A
+    permutation that other layers read stays for them.
 
     Returns:
         How many permutations were skipped or taken out.

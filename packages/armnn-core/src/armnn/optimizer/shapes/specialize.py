@@ -309,8 +309,8 @@ def specialize(
 def is_special(network: Network, shapes: Mapping[str, Shape | None]) -> bool:
     """Return whether specializing a network would change nothing.
 
-    That is so where all shapes were known before it was rewritten. It is looked at layer by layer,
-    as copying and inferring take longer than all passes.
+    It changes nothing where all shapes were known before the network was rewritten. The layers are
+    compared one by one, as copying and inferring would take longer than all passes.
 
     Args:
         network: Its shapes are inferred.

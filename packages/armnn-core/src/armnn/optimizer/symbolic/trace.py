@@ -95,9 +95,9 @@ Results: TypeAlias = "dict[Recipe, Sequence[Any]]"
 class ShapeConstants:
     """Data of constants for the shapes that come, computed rarely.
 
-    What depends on numbers that stay is the same array again. Where the result for a smaller shape
-    is the beginning of that for a larger one, the largest result is kept, and others are cut out.
-    Any number of threads may use it.
+    The same numbers give the same array again. Where the result for a smaller shape is the
+    beginning of that for a larger one, the largest is kept, and the others are slices of it. Any
+    number of threads may use it.
     """
 
     def __init__(self, recipes: Sequence[Recipe], evaluate: Evaluate) -> None:
@@ -520,7 +520,7 @@ class Trace:
         return compute
 
     def permission(self, accepts: SupportQuery) -> SupportQuery:
-        """Return who is asked about layers with plain numbers."""
+        """Return the query that asks a backend about layers with plain numbers."""
 
         def permit(stored: Network, present: EmitFloat) -> Collection[Layer]:
             def settled_present(layer: Layer, network: Network) -> Layer:
@@ -632,7 +632,7 @@ def _settle_layers(network: Network, numbers: Numbers) -> None:
 def _settle_layer(layer: Layer, numbers: Numbers) -> None:
     """Give a layer plain numbers.
 
-    What has no others stays the same object.
+    A descriptor or shape that has only plain numbers stays the same object.
     """
     layer.descriptor = settled_descriptor(layer.descriptor, numbers)
     layer.requested = tuple(

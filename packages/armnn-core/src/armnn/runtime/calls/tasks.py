@@ -109,7 +109,7 @@ class RunTask(Closable):
             ended = asyncio.wrap_future(underway.ended())
         else:
             ended = asyncio.get_running_loop().run_in_executor(executor(), self.wait)
-        # Who awaits may be cancelled; the run and its arrays are still in use then.
+        # The awaiting task may be cancelled; the run and its arrays are still in use then.
         yield from asyncio.shield(ended).__await__()
         return self.result()
 
