@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -12,6 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -366,43 +368,70 @@ def test_a_worker_that_is_killed_is_replaced() -> None:
         assert [fault for fault in model.faults if "SIGKILL" in fault]
 
 
-@pytest.mark.parametrize("place", ["enqueue_nd_range_kernel", "enqueue_copy"])
-def test_a_lost_device_has_an_error_of_its_own(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+class DriverError(cl.RuntimeError):
+    """An error of a driver, with a code that a test chooses."""
+
+    code = -5  # out of resources
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what lets a function of OpenCL fail within a block."""
+
+    @contextlib.contextmanager
+    def fails(place: str, code: int) -> Iterator[None]:
+        def fail(*_: Any, **__: Any) -> Any:
+            raise DriverError(place)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(DriverError, "code", code)
+            patch.setattr(cl, place, fail)
+            yield
+
+    return fails
+
+
+def in_two_queues() -> Any:
+    net = Network("two queues")
+    x = net.add_input("x", TensorInfo((4,)))
+    net.add_output("y", net.add_addition(net.add_activation(x, function="ReLu"), x))
+    return armnn.load_model(net, backends=["Activations", "GpuAcc"], min_part=1)
+
+
+def test_a_driver_that_fails_at_a_border_of_two_queues_is_told(failing: Any) -> None:
+    given = {"x": np.float32([-1, 0, 1, 2])}
+    with armnn.register_backend("Activations", Activations):
+        model = in_two_queues()
+        with failing("enqueue_barrier", -36), pytest.raises(DeviceLostError, match="is lost"):
+            model.run(given)
+        assert model.run(given)["y"].tolist() == [-1, 0, 2, 4]
+
+
+@pytest.mark.parametrize("place", ["enqueue_nd_range_kernel", "enqueue_copy", "CommandQueue"])
+def test_a_lost_device_has_an_error_of_its_own(place: str, failing: Any) -> None:
     model = armnn.load_model(classifier(), backends=ONLY)
     made = model.run(picture())["y"]
-
-    class DriverError(cl.RuntimeError):
-        code = -9999
-
-    def failing(*_: Any, **__: Any) -> Any:
-        raise DriverError(place)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cl, place, failing)
-        model = armnn.load_model(classifier(), backends=ONLY)
-        with pytest.raises(DeviceLostError, match=r"is lost .* start a new process"):
-            model.run(picture())
-        DriverError.code = -5  # out of resources
+    again = armnn.load_model(classifier(), backends=ONLY)
+    with failing(place, -9999), pytest.raises(DeviceLostError, match=r"is lost .* start a new pro"):
+        again.run(picture())
+    with failing(place, -5):
         with pytest.raises(ExecutionError, match=r"failed: .*error -5") as caught:
-            model.run(picture())
+            again.run(picture())
         assert not isinstance(caught.value, DeviceLostError)
     np.testing.assert_array_equal(model.run(picture())["y"], made)
 
 
 @pytest.mark.parametrize("place", ["Buffer", "enqueue_migrate_mem_objects"])
-def test_a_device_without_memory_says_so_when_a_context_is_made(
-    place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_without_memory_says_so_when_a_context_is_made(place: str, failing: Any) -> None:
     model = armnn.load_model(classifier(), backends=ONLY)
     model.prepare(picture())
-
-    def failing(*_: Any, **__: Any) -> Any:
-        raise cl.MemoryError(place)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cl, place, failing)
-        with pytest.raises(ResourceExhaustedError, match="has no memory for a buffer of"):
-            model.run(picture())
+    no_memory = pytest.raises(ResourceExhaustedError, match="has no memory for a buffer of")
+    with failing(place, -4), no_memory:
+        model.run(picture())
+    with failing(place, -9999), pytest.raises(DeviceLostError):
+        model.run(picture())
+    with failing("Buffer", -4), no_memory:  # for weights
+        armnn.load_model(classifier(), backends=ONLY)
     np.testing.assert_allclose(
         model.run(picture())["y"], expected(classifier(), picture()), atol=1e-6
     )
@@ -425,6 +454,52 @@ def test_no_driver_is_a_reason(monkeypatch: pytest.MonkeyPatch, no_devices: None
     monkeypatch.setattr(devices.cl, "get_platforms", list)
     with pytest.raises(BackendUnavailableError, match="no OpenCL platform has a device: got no"):
         all_devices()
+
+
+class Platform:
+    """A platform with devices of one name."""
+
+    version = "OpenCL 1.2"
+
+    def __init__(self, name: str, count: int, code: int = 0) -> None:
+        self.name, self._code = name, code
+        self._devices = [
+            SimpleNamespace(name=f"{name} 9", type=cl.device_type.GPU) for _ in range(count)
+        ]
+
+    def get_devices(self) -> list[Any]:
+        if self._code:
+            raise DriverError(f"{self.name} fails")
+        return self._devices
+
+
+def test_all_devices_of_a_name_count_and_drivers_that_fail_do_not(
+    monkeypatch: pytest.MonkeyPatch, no_devices: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = Platform("Broken", 1, code=-6)
+    two, other = Platform("Twins", 2), Platform("Other", 1)
+    given = [broken, two, other, Platform("Twins", 2)]  # a second loader lists the driver again
+    monkeypatch.setattr(devices.cl, "get_platforms", lambda: given)
+    assert all_devices() == [*two.get_devices(), *other.get_devices()]
+    assert "an OpenCL driver is left out: Broken fails" in caplog.text
+    all_devices.cache_clear()
+    given[:] = [broken, Platform("Empty", 0)]
+    with pytest.raises(BackendUnavailableError, match="a device: got Broken fails, Empty; install"):
+        all_devices()
+
+
+def test_a_device_that_cannot_be_opened_is_unavailable(failing: Any) -> None:
+    real = open_device().device
+    with (
+        failing("Context", -6),
+        pytest.raises(BackendUnavailableError, match="does not open it: Context; the option Dev"),
+    ):
+        devices.Device(0, real)
+    small = SimpleNamespace(
+        name="Small", platform=SimpleNamespace(name="Fake"), max_work_group_size=32
+    )
+    with pytest.raises(BackendUnavailableError, match="Fake: Small has groups of at most 32 work"):
+        devices.Device(0, small)  # type: ignore[arg-type]  # a fake
 
 
 @pytest.mark.parametrize(
@@ -585,6 +660,25 @@ def test_a_run_behind_one_that_was_stopped_keeps_its_own_time(
     late.cancel()
     let_go()
     np.testing.assert_array_equal(model.run({"ids": np.int32([0, 0, 0])})["y"], [[0, 1]] * 3)
+
+
+@pytest.mark.parametrize("shape", [(1_000_003,), (3, 1500), (2, 1024, 2)])
+def test_long_rows_lose_little_to_rounding(shape: tuple[int, ...]) -> None:
+    data = np.random.default_rng(5).random(shape, np.float32)
+    data.flat[777] = -3
+    axis = min(1, len(shape) - 1)
+    net = Network("long")
+    x = net.add_input("x", TensorInfo(shape))
+    wanted = {"Sum": np.sum, "Max": np.max}
+    for name in wanted:
+        net.add_output(name, net.add_reduce(x, axis=(axis,), reduce_operation=name))
+    made = armnn.load_model(net, backends=ONLY).run({"x": data})
+    for name, reduce in wanted.items():
+        np.testing.assert_allclose(made[name], reduce(data.astype(np.float64), axis), rtol=4e-7)
+    data.flat[1234] = np.nan
+    made = armnn.load_model(net, backends=ONLY).run({"x": data})
+    for values in made.values():
+        assert np.isnan(values).sum() == 1
 
 
 @pytest.mark.parametrize("mode", ["reflect", "symmetric"])

@@ -124,3 +124,40 @@ def test_one_kernel_does_joined_layers(
     assert len(launched) == CASES[build], launched
     for name, values in made[0].items():
         np.testing.assert_allclose(values, made[1][name], rtol=2e-5, atol=2e-5)
+
+
+def test_kernels_have_no_more_arguments_than_all_devices_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    names = []
+
+    class Counted(cl.Kernel):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            sizes.append(0)
+            names.append(self.function_name)
+
+        def set_arg(self, place: int, value: Any) -> None:
+            super().set_arg(place, value)
+            size = 8 if isinstance(value, cl.Buffer) else value.nbytes
+            sizes[-1] = -(-sizes[-1] // size) * size + size  # each is aligned to its size
+
+    monkeypatch.setattr(cl, "Kernel", Counted)
+    net = Network("many arguments")
+    inputs = {"x": numbers(2, 3, 4, 6), "w": numbers(2, 1, 6, 5)}
+    inputs |= {f"y{i}": numbers(*((1, 3, 1, 5), (2, 1, 4, 1))[i % 2]) for i in range(10)}
+    x, w, *others = (net.add_input(name, TensorInfo(each.shape)) for name, each in inputs.items())
+    y = net.add_batch_mat_mul(x, w)
+    for other in others:
+        y = net.add_multiplication(y, other)
+    for i in range(8):
+        y = net.add_activation(y, function="HardSigmoid", a=0.3 + i / 50, b=0.4)
+    net.add_output("y", y)
+    made, reference = (
+        armnn.load_model(net, backends=[backend], min_part=1).run(inputs)["y"]
+        for backend in ("GpuAcc", "CpuRef")
+    )
+    np.testing.assert_allclose(made, reference, rtol=2e-5, atol=2e-5)
+    assert "matmul" in names
+    assert 768 < max(sizes) <= 1024

@@ -120,6 +120,18 @@ def test_a_program_is_kept_once_its_kernels_have_run(monkeypatch: pytest.MonkeyP
     assert Program(device, DOUBLE % "other", Kept({key: blob}), False).kernel("other").function_name
 
 
+def test_a_program_is_kept_wherever_a_network_wants_it() -> None:
+    device, source = open_device(), DOUBLE % "anywhere"
+    program = device.program(source)
+    program.keep({"anywhere"})
+    first, second = Kept(), Kept()
+    assert device.program(source, first) is program
+    assert len(first) == 1
+    device.program(source, second)  # the same folder, by its name
+    assert len(second) == 0
+    assert Program(device, source, Kept(first), False).is_warm("anywhere")
+
+
 def test_a_binary_that_the_driver_refuses_is_built_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

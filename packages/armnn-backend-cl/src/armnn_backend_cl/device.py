@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 import warnings
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING, Final
@@ -27,7 +28,7 @@ from armnn_backend_cl.cached_file import CachedFile
 from armnn_backend_cl.profiling import times_of_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from armnn_backend_cl.profiling import DeviceTimes
 
@@ -62,9 +63,25 @@ class Device:
     """
 
     def __init__(self, index: int, device: cl.Device) -> None:
+        """Open the device.
+
+        Raises:
+            BackendUnavailableError: Its driver does not open it, or its groups are too small.
+        """
         self.index = index
         self.device = device
-        self.context = cl.Context([device])
+        if device.max_work_group_size < GROUP:
+            raise BackendUnavailableError(
+                f"{self.name} has groups of at most {device.max_work_group_size} work items, "
+                f"expected {GROUP}"
+            )
+        try:
+            self.context = cl.Context([device])
+        except cl.Error as error:
+            raise BackendUnavailableError(
+                f"the OpenCL driver of {self.name} does not open it: {error}; the option Device "
+                "takes another one"
+            ) from error
         self.alignment = max(int(device.mem_base_addr_align) // 8, 64)
         self._programs: dict[tuple[str, bool], Program] = {}
         self._lock = threading.Lock()
@@ -110,9 +127,17 @@ class Device:
             program = self._programs.get(key)
             if program is None:
                 program = self._programs[key] = Program(self, source, blobs, has_fast_math)
-            elif isinstance(blobs, CachedFile):
+            elif blobs is not None:
                 program.keep_in(blobs)
         return program
+
+    @contextmanager
+    def failures(self) -> Iterator[None]:
+        """Raise errors of the driver as those of :meth:`failure`."""
+        try:
+            yield
+        except cl.Error as error:
+            raise self.failure(error.code, str(error)) from error
 
     def failure(self, code: int, text: str) -> ExecutionError:
         """Return the error of a driver's error in a run.
@@ -153,6 +178,7 @@ class Program:
     ) -> None:
         self._device = device
         self._stores: WeakSet[BlobStore] = WeakSet([] if blobs is None else [blobs])
+        self._places: set[str] = set()  # of stores that have the binary
         is_exact = device.device.single_fp_config & _EXACT_DIVISION and not has_fast_math
         exact = ("-cl-fp32-correctly-rounded-divide-sqrt",) if is_exact else ()
         self._options = (*_OPTIONS, *(_FAST_MATH if has_fast_math else exact))
@@ -169,11 +195,19 @@ class Program:
                 f"{reason} (kept from an earlier process in {blobs}: empty that folder to let the "
                 "driver try again)"
             )
-        self._built = self._restored(kept) or self._from_source(source)
+        restored = self._restored(kept)
+        if restored is not None:
+            self._places.add(str(blobs))
+        self._built = restored or self._from_source(source)
 
     def kernel(self, name: str) -> cl.Kernel:
-        """Return a new kernel; it holds its arguments, so each bound step has one of its own."""
-        return cl.Kernel(self._built, name)
+        """Return a new kernel; it holds its arguments, so each bound step has one of its own.
+
+        Raises:
+            ExecutionError: The driver does not make it; some compile it now.
+        """
+        with self._device.failures():
+            return cl.Kernel(self._built, name)
 
     def is_warm(self, name: str) -> bool:
         """Return whether a kernel ran before, in this process or as the binary was kept."""
@@ -187,19 +221,22 @@ class Program:
             self._warm.update(names)
             self._put(self._stores)
 
-    def keep_in(self, file: CachedFile) -> None:
-        """Keep the binary in the file of another network that has the program, too."""
+    def keep_in(self, store: BlobStore) -> None:
+        """Keep the binary for another network that has the program, too."""
         with self._lock:
-            self._stores.add(file)
-            if self._warm:
-                self._put([file])
+            self._stores.add(store)
+            # A file begins anew with each network that writes it.
+            if self._warm and (isinstance(store, CachedFile) or str(store) not in self._places):
+                self._put([store])
 
-    def _put(self, stores: Collection[BlobStore]) -> None:
-        if stores:
+    def _put(self, stores: Iterable[BlobStore]) -> None:
+        places = {str(store): store for store in stores}
+        if places:
             binary: bytes = self._built.get_info(cl.program_info.BINARIES)[0]  # type: ignore[index]  # typed as object
             head = ",".join(sorted(self._warm)).encode()
-            for store in stores:
+            for store in places.values():
                 store.put(self._key, _BUILT + head + b"\0" + binary)
+            self._places.update(places)
 
     def _restored(self, kept: bytes | None) -> cl.Program | None:
         """Return the program of a kept binary, None if the driver does not take it."""
@@ -215,7 +252,7 @@ class Program:
         except cl.Error as error:
             _log.warning("%s does not take a kept program: %s", device.name, error)
             return None
-        self._warm.update(names.decode().split(","))
+        self._warm.update(names.decode(errors="replace").split(","))
         return made
 
     def _from_source(self, source: str) -> cl.Program:
@@ -263,7 +300,8 @@ class QueueEvent(Event):
         Raises:
             ExecutionError: It failed, or one before it did.
         """
-        status = self.command.command_execution_status
+        with self.device.failures():
+            status = self.command.command_execution_status
         if status < 0:
             raise self.device.failure(status, "a kernel ended so")
         return bool(status == cl.command_execution_status.COMPLETE)
@@ -286,10 +324,8 @@ class QueueEvent(Event):
         if raise_if_stopped():
             super().wait()
         elif not self.is_done:
-            try:
+            with self.device.failures():
                 self.command.wait()
-            except cl.Error as error:
-                raise self.device.failure(error.code, str(error)) from error
 
 
 class Queue(MemoryManager):
@@ -307,7 +343,8 @@ class Queue(MemoryManager):
     def __init__(self, device: Device) -> None:
         device.check_process()
         self.device = device
-        self.commands = self._plain = cl.CommandQueue(device.context, device.device)
+        with device.failures():
+            self.commands = self._plain = cl.CommandQueue(device.context, device.device)
         self._timed: cl.CommandQueue | None = None
         self.last: cl.Event | None = None
         self.times: DeviceTimes | None = None
@@ -319,7 +356,8 @@ class Queue(MemoryManager):
     def faults(self) -> cl.Buffer:
         """Where kernels tell the number of a check that failed, from 1, and the wrong number."""
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return cl.Buffer(self.device.context, flags, hostbuf=np.zeros(2, np.int32))
+        with self.device.failures():
+            return cl.Buffer(self.device.context, flags, hostbuf=np.zeros(2, np.int32))
 
     @property
     def has_checks(self) -> bool:
@@ -341,7 +379,8 @@ class Queue(MemoryManager):
         if not self._checks:
             return
         # There may be more in the queue than the caller waited for, so this waits as others do.
-        told = cl.enqueue_copy(self.commands, self._told, self.faults, is_blocking=False)
+        with self.device.failures():
+            told = cl.enqueue_copy(self.commands, self._told, self.faults, is_blocking=False)
         QueueEvent(self, told).wait_for_end()
         number, value = self._told.tolist()
         if number:
@@ -351,7 +390,8 @@ class Queue(MemoryManager):
     def forget_faults(self) -> None:
         """Clear what kernels told, once all that was enqueued has ended."""
         if self._checks:
-            cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
+            with self.device.failures():
+                cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
 
     def acquire(self) -> None:
         """Take the queue that keeps times if the run is profiled; blocks stay where they are.
@@ -364,7 +404,10 @@ class Queue(MemoryManager):
         if self.times is not None:
             if self._timed is None:
                 properties = cl.command_queue_properties.PROFILING_ENABLE
-                self._timed = cl.CommandQueue(self.device.context, self.device.device, properties)
+                with self.device.failures():
+                    self._timed = cl.CommandQueue(
+                        self.device.context, self.device.device, properties
+                    )
             self._go_on_with(self._timed)
 
     def release(self) -> None:
@@ -382,7 +425,8 @@ class Queue(MemoryManager):
         last = self.event()
         self.commands = commands
         if last is not None:
-            self.last = cl.enqueue_barrier(commands, [last.command])
+            with self.device.failures():
+                self.last = cl.enqueue_barrier(commands, [last.command])
 
     def kernel(
         self, source: str, name: str, blobs: BlobStore | None, has_fast_math: bool
@@ -401,13 +445,15 @@ class Queue(MemoryManager):
         """Return the event of what was enqueued so far, None before the first command."""
         if self.last is None:
             return None
-        self.commands.flush()  # a driver may keep commands back until somebody waits
+        with self.device.failures():
+            self.commands.flush()  # a driver may keep commands back until somebody waits
         return QueueEvent(self, self.last)
 
     def wait_for(self, event: Event) -> None:
         """Let the device wait for a queue of its own context, the host for any other."""
         if isinstance(event, QueueEvent) and event.device is self.device:
-            self.last = cl.enqueue_barrier(self.commands, [event.command])
+            with self.device.failures():
+                self.last = cl.enqueue_barrier(self.commands, [event.command])
         else:
             event.wait()
 
@@ -428,7 +474,8 @@ class Queue(MemoryManager):
 def all_devices() -> Sequence[cl.Device]:
     """Return the devices of all platforms: GPUs first, then accelerators, then CPUs.
 
-    Two loaders that know one driver list it twice; the second one is left out.
+    Two loaders that know one driver list its platform twice; the second one is left out. A driver
+    that fails is, too.
 
     Raises:
         BackendUnavailableError: There is none.
@@ -439,17 +486,29 @@ def all_devices() -> Sequence[cl.Device]:
         raise BackendUnavailableError(
             f"there is no OpenCL driver: {error}; {HOW_TO_GET_A_DRIVER}"
         ) from error
-    found: dict[tuple[str, str, str], cl.Device] = {}
+    found: list[cl.Device] = []
+    listed: set[tuple[str, ...]] = set()
+    without: list[str] = []
     for platform in platforms:
-        for device in platform.get_devices():
-            found.setdefault((platform.name, device.name, device.driver_version), device)
+        try:
+            devices = platform.get_devices()
+            known = platform.name, platform.version, *(each.name for each in devices)
+        except cl.Error as error:
+            _log.warning("an OpenCL driver is left out: %s", error)
+            without.append(str(error))
+            continue
+        if not devices:
+            without.append(platform.name.strip())
+        elif known not in listed:
+            listed.add(known)
+            found += devices
     if not found:
-        names = ", ".join(platform.name.strip() for platform in platforms)
         raise BackendUnavailableError(
-            f"no OpenCL platform has a device: got {names or 'no platform'}; {HOW_TO_GET_A_DRIVER}"
+            f"no OpenCL platform has a device: got {', '.join(without) or 'no platform'}; "
+            f"{HOW_TO_GET_A_DRIVER}"
         )
     return sorted(
-        found.values(),
+        found,
         key=lambda each: (
             not each.type & cl.device_type.GPU,
             not each.type & cl.device_type.ACCELERATOR,

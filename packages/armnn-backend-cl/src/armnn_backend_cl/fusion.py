@@ -39,8 +39,9 @@ _HEADS: Final[dict[str, Callable[[Layer, Chain], Sequence[Launch]]]] = {
 _MOST_LAYERS: Final = 16
 """Of a chain."""
 
-_MOST_READ: Final = 8
-"""Tensors of a chain beside its head's: devices need not pass more than 1024 bytes of arguments."""
+_MOST_READ: Final = 6
+"""Tensors of a chain beside its head's: devices need not pass more than 1024 bytes of arguments, of
+which a product takes up to 240, a tensor 96 and a layer 8."""
 
 
 class Compiled:
@@ -150,7 +151,7 @@ def _grown(head: Layer, order: Mapping[Layer, int]) -> list[Layer]:
             break
         part.append(min(fitting, key=order.__getitem__))
         read = {value for layer in part[1:] for value in layer.inputs}
-        if len(read) - len(part) > _MOST_READ:
+        if len(read.difference(layer.output for layer in part)) > _MOST_READ:
             break
         is_open = [any(each not in part for each in layer.output.consumers) for layer in part]
         if is_open[-1] and sum(is_open) == 1:

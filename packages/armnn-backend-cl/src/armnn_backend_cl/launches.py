@@ -13,7 +13,7 @@ import pyopencl as cl
 
 from armnn.backends import MemoryManager, ModelContext, Step, TensorHandle, Workload
 from armnn_backend_cl.device import GROUP, Device, Queue
-from armnn_backend_cl.memory import DeviceTensor, on_device
+from armnn_backend_cl.memory import DeviceTensor, allocate, on_device
 from armnn_backend_cl.profiling import Launched
 
 if TYPE_CHECKING:
@@ -147,9 +147,8 @@ class _Packed:
     def __init__(self, device: Device, weights: Weights) -> None:
         self.sources = weights.sources
         packed = np.ascontiguousarray(weights.pack(*weights.sources))
-        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         packed = packed if packed.size else np.zeros(1, packed.dtype)
-        self.buffer = cl.Buffer(device.context, flags, hostbuf=packed)
+        self.buffer = allocate(device, packed.nbytes, content=packed)
 
 
 class LaunchingWorkload(Workload):
@@ -238,10 +237,10 @@ class LaunchingWorkload(Workload):
                 tensor = tensors[argument.place]
                 assert tensor is not None
                 itemsize = tensor.info.data_type.numpy_dtype.itemsize
-                start = np.uint32(tensor.offset // itemsize + argument.start)
+                start = np.uint64(tensor.offset // itemsize + argument.start)
                 values += [tensor.buffer, start, _steps(tensor.info)]
             elif isinstance(argument, Weights):
-                values += [self._packed[argument].buffer, np.uint32(0), _steps(argument.info)]
+                values += [self._packed[argument].buffer, np.uint64(0), _steps(argument.info)]
             elif isinstance(argument, Check):
                 values += [queue.faults, np.int32(queue.check(argument.message))]
             elif isinstance(argument, int):

@@ -17,7 +17,12 @@ from armnn.backends import (
     TensorHandleFactory,
     raise_if_stopped,
 )
-from armnn.errors import ExecutionError, MemoryImportError, ResourceExhaustedError
+from armnn.errors import (
+    DeviceLostError,
+    ExecutionError,
+    MemoryImportError,
+    ResourceExhaustedError,
+)
 from armnn_backend_cl.device import Device, Queue, QueueEvent
 
 if TYPE_CHECKING:
@@ -83,7 +88,7 @@ class DeviceTensor(TensorHandle):
         if array.nbytes == 0:
             return
         if self.queue is None:
-            commands = cl.CommandQueue(self.device.context, self.device.device)
+            commands = Queue(self.device).commands
             self._write(commands, np.ascontiguousarray(array), is_blocking=True)
             return
         if self._staging is None:
@@ -102,15 +107,13 @@ class DeviceTensor(TensorHandle):
             return
         target = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
         if self.queue is None:
-            commands = cl.CommandQueue(self.device.context, self.device.device)
+            commands = Queue(self.device).commands
         else:
             commands = self.queue.commands
             if raise_if_stopped():  # the driver's own wait has no end before the device's
                 self.queue.finish()
-        try:
+        with self.device.failures():
             cl.enqueue_copy(commands, target, self.buffer, src_offset=self.offset)
-        except cl.Error as error:
-            raise self.device.failure(error.code, str(error)) from error
         if self.queue is not None:
             self.queue.raise_faults()
         if target is not array:
@@ -127,8 +130,8 @@ class DeviceTensor(TensorHandle):
         event = None if source.queue is queue else source.written()
         if event is not None:
             queue.wait_for(event)
-        try:
-            if size:
+        if size:
+            with self.device.failures():
                 queue.last = cl.enqueue_copy(
                     queue.commands,
                     self.buffer,
@@ -137,8 +140,6 @@ class DeviceTensor(TensorHandle):
                     dst_offset=begin,
                     byte_count=size,
                 )
-        except cl.Error as error:
-            raise self.device.failure(error.code, str(error)) from error
         return True
 
     def written(self) -> QueueEvent | None:
@@ -154,12 +155,10 @@ class DeviceTensor(TensorHandle):
     def _write(
         self, commands: cl.CommandQueue, array: NDArray[Any], *, is_blocking: bool
     ) -> cl.Event:
-        try:
+        with self.device.failures():
             return cl.enqueue_copy(
                 commands, self.buffer, array, dst_offset=self.offset, is_blocking=is_blocking
             )
-        except cl.Error as error:
-            raise self.device.failure(error.code, str(error)) from error
 
 
 class DeviceMemory(TensorHandleFactory):
@@ -226,7 +225,12 @@ class DeviceMemory(TensorHandleFactory):
         return DeviceTensor(info, self._device, Block(buffer, memory), given.offset)
 
 
-def allocate(device: Device, size: int, queue: Queue | None = None) -> cl.Buffer:
+def allocate(
+    device: Device,
+    size: int,
+    queue: Queue | None = None,
+    content: NDArray[Any] | None = None,
+) -> cl.Buffer:
     """Return a new buffer.
 
     Args:
@@ -234,9 +238,11 @@ def allocate(device: Device, size: int, queue: Queue | None = None) -> cl.Buffer
         size: In bytes.
         queue: One that brings the buffer onto the device now: drivers may else put that off to the
             first kernel, in a run, when it is too late to wait for memory.
+        content: Its content, which does not change.
 
     Raises:
         ResourceExhaustedError: The device has no such memory left, or allows no such buffer.
+        DeviceLostError: The device is gone.
     """
     device.check_process()
     most = device.device.max_mem_alloc_size
@@ -246,11 +252,17 @@ def allocate(device: Device, size: int, queue: Queue | None = None) -> cl.Buffer
             "context of this model, or one of its constants, takes"
         )
     try:
+        if content is not None:
+            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+            return cl.Buffer(device.context, flags, hostbuf=content)
         made = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
         if queue is not None:
             undefined = cl.mem_migration_flags.CONTENT_UNDEFINED
             queue.last = cl.enqueue_migrate_mem_objects(queue.commands, [made], undefined)
     except cl.Error as error:
+        failure = device.failure(error.code, str(error))
+        if isinstance(failure, DeviceLostError):
+            raise failure from error
         raise ResourceExhaustedError(
             f"{device.name} has no memory for a buffer of {size} bytes: {error}"
         ) from error

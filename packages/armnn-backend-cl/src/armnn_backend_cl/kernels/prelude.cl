@@ -4,8 +4,8 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
-#define INPUT(T, x) __global const T *restrict x##_block, const uint x##_start, const float2 x##_steps
-#define OUTPUT(T, x) __global T *restrict x##_block, const uint x##_start, const float2 x##_steps
+#define INPUT(T, x) __global const T *restrict x##_block, const ulong x##_start, const float2 x##_steps
+#define OUTPUT(T, x) __global T *restrict x##_block, const ulong x##_start, const float2 x##_steps
 #define AT(x) (x##_block + x##_start)
 
 // The real value of a quantized element, and the nearest element, halves away from zero.

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Some axes of a tensor reduced to one element, running sums along an axis, and places of extremes.
-// Generated before it: the accessors of x and y; for reduce and scan SUM, the type of sums, START,
-// DIVIDED(total, count) and the function combine(x, y); for find IS_BEYOND(value, most).
+// Generated before it: the accessors of x and y; for reduce and scan tree.cl, GROUP, SUMS, the type
+// of sums, START, DIVIDED(total, count) and the function combine(x, y); for find
+// IS_BEYOND(value, most).
 
-#ifdef SUM
-// A work item makes one result: it sums up 64 elements at a time and then these sums, which loses
-// little to rounding.
+#ifdef SUMS
+// Sum up every `step`-th element of a row: 64 at a time and then these sums, which loses little to
+// rounding.
+#define SUM_UP(result, begin, step)                                          \
+  SUMS result = START;                                                       \
+  for (uint first_ = begin; first_ < length; first_ += 64 * step) {          \
+    const uint end_ = min(first_ + 64 * step, (uint)length);                 \
+    SUMS sum_ = START;                                                       \
+    for (uint i = first_; i < end_; i += step)                               \
+      sum_ = combine(sum_, (SUMS)LOAD_X(source + place(i, sizes, strides))); \
+    result = combine(result, sum_);                                          \
+  }
+
+// A work item makes one result.
 __kernel void reduce(INPUT(X, x), OUTPUT(Y, y), const int items, const int length,
                      const int8 kept_sizes, const int8 kept_strides, const int8 sizes,
                      const int8 strides, const int divisor) {
@@ -13,14 +25,22 @@ __kernel void reduce(INPUT(X, x), OUTPUT(Y, y), const int items, const int lengt
   if (item >= items)
     return;
   const int source = place(item, kept_sizes, kept_strides);
-  SUM total = START;
-  for (int first = 0; first < length; first += 64) {
-    SUM sum = START;
-    for (int i = first; i < min(first + 64, length); ++i)
-      sum = combine(sum, (SUM)LOAD_X(source + place(i, sizes, strides)));
-    total = combine(total, sum);
-  }
+  SUM_UP(total, 0, 1)
   STORE_Y(item, DIVIDED(total, divisor));
+}
+
+// A group makes one result of a long row.
+__kernel void reduce_long(INPUT(X, x), OUTPUT(Y, y), const int items, const int length,
+                          const int8 kept_sizes, const int8 kept_strides, const int8 sizes,
+                          const int8 strides, const int divisor) {
+  __local SUMS shared[GROUP];
+  const int lane = get_local_id(0), item = get_group_id(0);
+  const int source = place(item, kept_sizes, kept_strides);
+  SUM_UP(total, lane, GROUP)
+  shared[lane] = total;
+  TREE(combine)
+  if (lane == 0)
+    STORE_Y(item, DIVIDED(total, divisor));
 }
 
 // A work item makes the sums of one line.
@@ -30,10 +50,10 @@ __kernel void scan(INPUT(X, x), OUTPUT(Y, y), const int items, const int length,
   if (item >= items)
     return;
   const int start = item / inner * length * inner + item % inner;
-  SUM total = START;
+  SUMS total = START;
   for (int i = 0; i < length; ++i) {
     const int at = start + (is_reverse ? length - 1 - i : i) * inner;
-    const SUM value = LOAD_X(at);
+    const SUMS value = LOAD_X(at);
     if (!is_exclusive)
       total = combine(total, value);
     STORE_Y(at, total);

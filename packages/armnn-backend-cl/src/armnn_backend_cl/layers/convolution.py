@@ -17,8 +17,9 @@ from armnn.layers.convolution import (
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn_backend_cl.chains import NO_CHAIN, Chain
 from armnn_backend_cl.elements import FLOATING, REALS, reals_of, vector_accessors
-from armnn_backend_cl.launches import Argument, In, Launch, Out, Tile, Tiling, Weights
+from armnn_backend_cl.launches import Argument, In, Launch, Out, Refused, Tile, Tiling, Weights
 from armnn_backend_cl.layers.table import (
+    MOST_ELEMENTS,
     constant,
     lowers,
     program,
@@ -200,6 +201,9 @@ def _convolve(
     """
     groups, out_channels = sizes[0], sizes[-1]
     channels, depth = out_channels // groups, sizes[3] // groups
+    depth_of_sums = math.prod(window[:2]) * depth
+    if (size := groups * (channels + WIDTHS[0]) * depth_of_sums) > MOST_ELEMENTS:
+        raise Refused(f"its packed weights have {size} elements, expected at most {MOST_ELEMENTS}")
     weights, bias = _constants(layer, name), biases(layer, name, out_channels)
     parts = (_accessors(layer), chain.text, "tile.cl", "convolve.cl")
 

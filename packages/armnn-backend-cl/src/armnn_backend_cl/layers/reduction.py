@@ -17,6 +17,7 @@ from armnn.layers.reduction import (
     ReduceDescriptor,
 )
 from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
+from armnn_backend_cl.device import GROUP
 from armnn_backend_cl.elements import ANY, NUMBERS, REALS, Elements, accessors, elements_of
 from armnn_backend_cl.launches import In, Launch, Out
 from armnn_backend_cl.layers.table import lowers, program, require, require_alike, shape_of
@@ -24,6 +25,12 @@ from armnn_backend_cl.views import View, outer_and_inner, walked
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
+
+_LONG: Final = 16 * GROUP
+"""Elements of a row from which on a group of work items reduces it ..."""
+
+_MANY: Final = GROUP * GROUP
+"""... unless there are so many rows that a device is busy with an item for each."""
 
 _SUM, _PRODUCT = "x + y", "x * y"
 _COMBINATIONS: Final = {
@@ -95,7 +102,10 @@ def _reduced(layer: Layer, named: Sequence[int], operation: ReduceOperation) -> 
     arguments = (
         In(0), Out(0), kept.size, gone.size, kept_sizes, kept_strides, sizes, strides, gone.size
     )  # fmt: skip
-    return [Launch(_source(layer, operation), "reduce", arguments, kept.size)]
+    source = _source(layer, operation)
+    if gone.size >= _LONG and kept.size < _MANY:
+        return [Launch(source, "reduce_long", arguments, kept.size, groups=True)]
+    return [Launch(source, "reduce", arguments, kept.size)]
 
 
 def _source(layer: Layer, operation: ReduceOperation) -> str:
@@ -114,7 +124,8 @@ def _source(layer: Layer, operation: ReduceOperation) -> str:
         + f"inline {total} combine(const {total} x, const {total} y) {{ return {combined}; }}\n"
         + f"#define DIVIDED(total, count) ({divided})\n"
     )
-    return program(text, "reduce.cl", SUM=total, START=_start(kind, operation))
+    macros = {"GROUP": GROUP, "SUMS": total, "START": _start(kind, operation)}
+    return program(text, "tree.cl", "reduce.cl", **macros)
 
 
 def _sum_type(result: Elements, operation: ReduceOperation) -> str:
