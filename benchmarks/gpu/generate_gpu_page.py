@@ -3,7 +3,7 @@
 
     python -m benchmarks.gpu.generate_gpu_page [--check]
 
-A record is what ``benchmarks.gpu.measure`` measured on one device.
+``benchmarks.gpu.measure`` writes a record for each device.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def _tables(records: Sequence[Record]) -> Iterator[str]:
         about = record["about"]
         yield (
             f"### {about['device']}\n\n"
-            f"{about['kind']}, driver {about['driver']}, {about['units']} compute units; "
-            f"{about['processor']}, {about['cores']} cores, of which others kept "
-            f"{about['other_cores']} busy; {about['date']}, commit {about['commit']}\n"
+            f"Device: {about['kind']}, {about['units']} compute units, driver {about['driver']}. "
+            f"Processor: {about['processor']}, {about['cores']} cores, {about['other_cores']} of "
+            f"them busy with other programs. Measured {about['date']}, commit {about['commit']}.\n"
         )
-        yield "| | GpuAcc | layers | beside it |\n|---|---|---|---|"
+        yield "| | GpuAcc | layers | other programs |\n|---|---|---|---|"
         yield _row("product of 1024 x 1024 matrices", record["product"])
         for name, found in record["models"].items():
             yield _row(name, found)

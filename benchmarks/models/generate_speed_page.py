@@ -39,38 +39,43 @@ INTRODUCTION = """\
 
 # Speed of CpuAcc
 
-Not affiliated with Arm. The speed on Arm is unmeasured until a board has run this.
+```console
+$ armnn bench model.onnx --against onnxruntime
+$ ./nox -s speed -- --cpu "AMD EPYC (Zen 5)"
+```
 
-A **ratio** is the time of CpuAcc over that of the fastest of onnxruntime, OpenVINO and LiteRT:
-below 1 CpuAcc is faster. Each cell has the geometric mean, the worst ratio with its model, and how
-many models are at most 1. The CPU on which CpuAcc does worst comes first.
+The first command compares a model of yours, the second one measures this page anew (with names of
+models it prints their times and writes nothing). Not affiliated with Arm; the speed on Arm CPUs has
+not been measured.
+
+A **ratio** is the time of CpuAcc divided by that of the fastest of onnxruntime, OpenVINO and
+LiteRT: below 1, CpuAcc is faster. Each cell has the geometric mean, the worst ratio with its model,
+and how many models are at most 1. The CPU with the worst mean comes first.
 """
 
 METHOD = """\
 ## How it was measured
 
-`./nox -s speed` runs the public models on all runtimes in turns, on the CPU that it is started on,
-and writes a record to `docs/speed/` and this page. Latency is the median of a run, setting inputs
-and reading outputs included. float32 stays float32 in all runtimes, and int8 stays int8. In the row
-*bfloat16* CpuAcc has `FastMathEnabled`, and OpenVINO its defaults, which are bfloat16 where the
-processor has it; onnxruntime and LiteRT keep float32. Models whose fastest peer takes less than
-50 µs measure the call, and are in the row of that name alone.
+`./nox -s speed` runs the public models on all runtimes, alternating between these, and writes a
+record to `docs/speed/` and this page. The time of a model is the median of its runs, including
+setting inputs and reading outputs. All runtimes compute float32 models in float32 and int8 models
+in int8. In the row *bfloat16*, CpuAcc has `FastMathEnabled` and OpenVINO its defaults, which use
+bfloat16 if the processor has it; onnxruntime and LiteRT stay in float32. Models that take the
+fastest peer less than 50 µs mostly measure the overhead of a call, and have their own row.
 """
 
 MODELS = """\
 ## Every model
 
-Milliseconds of CpuAcc with one thread, its ratio with one thread, and its ratio with two. The
-records have the times of each runtime.
+Each cell has the milliseconds of CpuAcc with one thread, the ratio with one thread, and the ratio
+with two. The records in `docs/speed/` have the times of each runtime.
 """
 
 OTHERS = """\
 ## Other benchmarks
 
-`./nox -s speed -- --cpu "AMD EPYC (Zen 5)"` measures this page anew; with names of models it prints
-their times and writes nothing. `armnn bench MODEL --against onnxruntime` does the same for a model
-of yours. The others are modules, each with `--help`. What is compared runs in turns (A B A B), so
-that a busy machine slows both sides.
+Each is a module with `--help`. Programs that are compared run alternately (A B A B), so that a busy
+machine slows both.
 
 | module | measures |
 |---|---|
@@ -78,31 +83,33 @@ that a busy machine slows both sides.
 
 BENCHMARKS: Final = {
     "benchmarks.models.load_times": (
-        "import, load and first run in fresh processes, cold and cached, beside onnxruntime, "
-        "LiteRT and OpenVINO ([figures](loading.md#measured))"
+        "import, load and first run in fresh processes, cold and cached, compared with "
+        "onnxruntime, LiteRT and OpenVINO ([figures](loading.md#measured))"
     ),
     "benchmarks.models.new_shapes": (
-        "the first run of new input shapes beside later ones and onnxruntime, and the memory "
+        "the first run of new input shapes compared with later ones and onnxruntime; the memory "
         "of 12 batch sizes ([figures](loading.md#measured))"
     ),
     "benchmarks.generation.decode": (
-        "a prompt and the tokens after it beside onnxruntime-genai, and the share of the "
-        "bandwidth of memory ([figures](text-generation.md#speed))"
+        "a prompt and the tokens after it, compared with onnxruntime-genai; the share of the "
+        "memory's bandwidth ([figures](text-generation.md#speed))"
     ),
     "benchmarks.gpu.measure": (
-        "GpuAcc on an OpenCL device beside CpuAcc, CLBlast and tinygrad "
+        "GpuAcc on an OpenCL device, compared with CpuAcc, CLBlast and tinygrad "
         "([figures](gpu.md#measured-on)); `./nox -s gpu_speed`"
     ),
-    "benchmarks.overhead.bound_call": ("models of microseconds: `bind` and `run` beside LiteRT"),
+    "benchmarks.overhead.bound_call": (
+        "models of a few microseconds: `bind` and `run`, compared with LiteRT"
+    ),
     "benchmarks.overhead.bound_step": (
-        "what a step of a backend in C costs beside the backend: two inputs, one output, an "
-        "execute that does nothing"
+        "the overhead of a step of a backend in C: two inputs, one output, an `execute` that does "
+        "nothing"
     ),
     "benchmarks.overhead.isolation": (
         "a call of one layer, in process and isolated ([figures](isolation.md#what-it-costs))"
     ),
     "benchmarks.serving.load": (
-        "the serving recipe beside other servers, over HTTP ([figures](serving.md))"
+        "the serving recipe compared with other servers, over HTTP ([figures](serving.md))"
     ),
 }
 
@@ -187,7 +194,7 @@ def _overview(records: Sequence[Record]) -> Iterator[str]:
     fast = (
         _spread(record.ratios(groups[LARGE], in_bfloat16=True))
         if record.has_bfloat16
-        else "no bfloat16 there"
+        else "has no bfloat16"
         for record in records
     )
     yield _row(f"{LARGE}, in bfloat16", fast)
