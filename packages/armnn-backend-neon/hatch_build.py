@@ -9,7 +9,9 @@ this processor without bfloat16; a wheel without the others has their names in i
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -80,4 +82,7 @@ def put_into_sources(library: Path) -> Path:
 
 
 if __name__ == "__main__":
-    print(put_into_sources(build_library(version_of_distribution())), file=sys.stderr)
+    try:
+        print(put_into_sources(build_library(version_of_distribution())), file=sys.stderr)
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{shlex.join(error.cmd)}\nended with {error.returncode}; its messages are above.")

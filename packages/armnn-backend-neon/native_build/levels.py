@@ -71,7 +71,7 @@ def levels_of(machine: str) -> tuple[Level, ...]:
     """Return the levels of a machine, the best first.
 
     Raises:
-        ValueError: It has none.
+        ValueError: It has none, or a row of ``levels.toml`` is wrong.
     """
     described = tomllib.loads((ROOT / "levels.toml").read_text(encoding="utf-8"))
     only_added = described.pop("only_added")
@@ -87,8 +87,20 @@ def levels_of(machine: str) -> tuple[Level, ...]:
 def _levels(rows: Sequence[dict[str, Any]], whole: Sequence[str]) -> Iterator[Level]:
     found: dict[str, Level] = {}
     for row in reversed(rows):  # after what it adds to
-        base = found.get(row.get("adds_to", ""))
-        found[row["name"]] = Level(
+        name, adds_to = row.get("name"), row.get("adds_to", "")
+        required = {"name", "cpu", *(() if adds_to else ("vector_bytes", "vector", "dot"))}
+        if unknown := sorted(row.keys() - Level._fields):
+            known = ", ".join(Level._fields)
+            raise ValueError(f"levels.toml: {name!r} has the key {unknown[0]!r}, expected {known}")
+        if missing := sorted(required - row.keys()):
+            raise ValueError(f"levels.toml: {name!r} has no {missing[0]!r}")
+        if adds_to and adds_to not in found:
+            below = ", ".join(found) or "none"
+            raise ValueError(
+                f"levels.toml: {name!r} adds to {adds_to!r}, expected a level below it: {below}"
+            )
+        base = found.get(adds_to)
+        found[name] = Level(
             name=row["name"],
             **{
                 key: row.get(key) or getattr(base, key) for key in ("vector_bytes", "vector", "dot")
@@ -97,7 +109,7 @@ def _levels(rows: Sequence[dict[str, Any]], whole: Sequence[str]) -> Iterator[Le
             flags=(*(base.flags if base else ()), *row.get("flags", ())),
             cpu=(*(base.cpu if base else ()), *row["cpu"]),
             sources=tuple(row.get("sources", whole)),
-            adds_to=row.get("adds_to", ""),
+            adds_to=adds_to,
             adds_if_there=row.get("adds_if_there", ""),
             tile_registers=row.get("tile_registers", ""),
             permission=row.get("permission", ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -176,6 +177,9 @@ def build_library(version: str) -> Path:
     state_build(build, repr([link, all_units, table]))
     # The kernels, which are at the end, take longest: no core waits for one of them alone.
     stale = [unit for unit in reversed(all_units) if unit.is_stale()]
+    if stale:
+        names = ", ".join(level.name for level in levels)
+        print(f"Compiling {len(stale)} of {len(all_units)} files: {names}", file=sys.stderr)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(Unit.compile, stale))
     is_new = not library.exists() or not stamp.exists() or stamp.read_text() != repr(link)

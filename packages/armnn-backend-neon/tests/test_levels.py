@@ -61,12 +61,26 @@ def test_the_tests_of_a_level_run_at_that_level(level: str) -> None:
     assert cpu.name == level
 
 
-def test_the_levels_are_those_of_the_release() -> None:
-    names = {machine: [level.name for level in levels] for machine, levels in LEVELS.items()}
-    assert names == {
-        "x86_64": ["avx512_amx", "avx512_bf16", "avx512", "avx_vnni", "avx2", "sse2"],
-        "aarch64": ["neon_bf16", "neon_i8mm", "neon_dotprod", "neon_fp16", "neon"],
-    }
+@pytest.mark.parametrize(("machine", "title"), [("x86_64", "x86-64"), ("aarch64", "Arm")])
+def test_the_readme_lists_the_levels(machine: str, title: str) -> None:
+    names = ", ".join(f"`{level.name}`" for level in LEVELS[machine])
+    assert f"| {title} | {names} |" in (ROOT / "README.md").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"source": ["gemm"]}, "'new' has the key 'source', expected name, vector_bytes, "),
+        ({"adds_to": "sse"}, "'new' adds to 'sse', expected a level below it: base"),
+        ({"adds_to": ""}, "'new' has no 'dot'"),
+    ],
+)
+def test_a_wrong_row_is_refused(wrong: dict[str, Any], message: str) -> None:
+    base = {"name": "base", "vector_bytes": 16, "vector": "sse2", "dot": "madd", "cpu": ["sse2"]}
+    new = {"name": "new", "adds_to": "base", "cpu": ["sse4_1"]}
+    assert [level.flags for level in BUILD["_levels"]([new, base], ["gemm"])] == [(), ()]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        list(BUILD["_levels"]([new | wrong, base], ["gemm"]))
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -3,8 +3,8 @@
 
     python packages/armnn-backend-neon/tools/cpuacc_kit.py [pytest arguments]
 
-The levels are those that this machine has. Of one that computes in bfloat16 the kit runs what
-networks get without ``FastMathEnabled``.
+The levels are those that this machine has; ``ARMNN_CPUACC_ISA`` selects one. Of one that computes
+in bfloat16 the kit runs what networks get without ``FastMathEnabled``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from pathlib import Path
 
 NEON = Path(__file__).resolve().parents[1]
 BUILD = runpy.run_path(str(NEON / "native_build/levels.py"))
+ONE_LEVEL = os.environ.get("ARMNN_CPUACC_ISA")
 LEVELS = [
-    level.name for level in BUILD["levels_of_processor"](BUILD["levels_of"](platform.machine()))
+    level.name
+    for level in BUILD["levels_of_processor"](BUILD["levels_of"](platform.machine()))
+    if ONE_LEVEL in (None, level.name)
 ]
 THREADS = (1, 2, 3)
 PARALLEL = 2
@@ -84,6 +87,9 @@ def kit(
 
 def main() -> int:
     """Run the kit; return 1 if a test failed."""
+    if not LEVELS:
+        print(f"ARMNN_CPUACC_ISA is {ONE_LEVEL!r}, expected a level of this processor")
+        return 1
     return int(not kit(sys.executable, LEVELS, sys.argv[1:]))
 
 
