@@ -43,8 +43,8 @@ def test_parts_that_are_less_work_than_their_copies_join_the_host() -> None:
     assert report.layers_by_backend == {"CpuAcc": 3}
     assert len(report.parts) == 1
     assert report.rows[0].reason == (
-        "GpuAcc: its part of 1 layer, 1024 multiply-adds and 512 bytes of results, is less work "
-        "than the 2 copies of 1024 bytes in all that this saves"
+        "GpuAcc: its part (1 layer, 1024 multiply-adds, 512 bytes of results) is less work "
+        "than the 2 copies (1024 bytes) that moving it saves"
     )
 
 

@@ -16,7 +16,7 @@ from armnn_backend_api import (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what was asked for, and return the exit code."""
+    """Print the fact that the option asks for, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m armnn_backend_api",
         description="Say what a build of a backend in C needs to know.",

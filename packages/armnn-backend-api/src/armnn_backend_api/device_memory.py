@@ -42,7 +42,7 @@ Caller: TypeAlias = Callable[..., None]
 
 
 class DeviceTableError(Exception):
-    """The table of the extension is not what the header describes; the text says why."""
+    """The table of the extension does not fit the header; the text says why."""
 
 
 class DeviceMemory:

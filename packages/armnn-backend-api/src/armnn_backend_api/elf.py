@@ -211,7 +211,7 @@ def _read_at(file: BinaryIO, place: int, count: int) -> bytes:
 
 @functools.cache
 def this_machine() -> Machine:
-    """Return for what machine this Python was built."""
+    """Return the machine that this Python was built for."""
     with open("/proc/self/exe" if os.path.exists("/proc/self/exe") else sys.executable, "rb") as me:
         return _read_machine(me, any_kind=True)
 

@@ -59,7 +59,7 @@ HOST_PYTHON: Final = "armnn.host.python/1"
 
 
 def fault_of_id(backend_id: object) -> str:
-    """Return the words for what an id has to be, "" if it is valid.
+    """Return what is expected of an id, "" if it is valid.
 
     The rule is the same for backends of every origin: the entry point of a distribution, a shared
     library, a registration by the program.

@@ -20,7 +20,7 @@ from armnn_backend_api.floating_point import floating_point_environment
 __all__ = ["KINDS", "ProcessState", "disturbed_by", "kind_of"]
 
 KINDS: Final = ("descriptors", "environment", "signals", "threads")
-"""The words by which the capability Disturbs says what a driver changes in the process."""
+"""The words of the capability Disturbs for the state of a process that a driver changes."""
 
 _STREAMS: Final = ("stdin", "stdout", "stderr")
 _LC_ALL: Final = 6
@@ -48,7 +48,7 @@ _ROWS: Final = {
     "Name": "its name",
     "VmLck": "the memory that it locks",
 }
-"""Rows of ``/proc/self/status``, and what they are."""
+"""Rows of ``/proc/self/status``, and their meaning."""
 _NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid_for_children", "user", "uts")
 _KEPT_PERSONALITY: Final = 0xFFFFFFFF
 _OWN_MARKS: Final = (b"__KMP_REGISTERED_LIB_",)

@@ -146,10 +146,10 @@ NO_CHAIN: Final = chain_of((), {})
 
 
 def _index(name: str, view: View) -> tuple[str, dict[str, int | Sequence[int]]]:
-    """Return where the element of an operand is for element i of the result.
+    """Return the index of an operand's element for element i of the result, in OpenCL C.
 
     Returns:
-        The text, and the parameters that it names with their arguments.
+        The expression, and the arguments of the parameters in it.
     """
     sizes, (_, strides) = walked(View.of(view.shape), view)
     if not any(strides):

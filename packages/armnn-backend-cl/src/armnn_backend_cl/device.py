@@ -310,7 +310,7 @@ class QueueEvent(Event):
         """Wait until the command has ended, or until the run must.
 
         Raises:
-            ExecutionError: It failed, or a kernel was given what it cannot compute with.
+            ExecutionError: It failed, or a kernel reported invalid data.
         """
         try:
             self.wait_for_end()
@@ -320,7 +320,7 @@ class QueueEvent(Event):
             raise
 
     def wait_for_end(self) -> None:
-        """Wait as :meth:`wait` does, and leave what kernels were given to the next who waits."""
+        """Wait as :meth:`wait` does, but leave the faults that kernels reported to a later wait."""
         if raise_if_stopped():
             super().wait()
         elif not self.is_done:
@@ -329,7 +329,7 @@ class QueueEvent(Event):
 
 
 class Queue(MemoryManager):
-    """The queue of one execution context: what is enqueued runs in that order.
+    """The queue of one execution context: commands run in the order of enqueuing.
 
     The host waits only where it copies from a tensor.
 
@@ -371,7 +371,7 @@ class Queue(MemoryManager):
         return self._checks.index(message) + 1
 
     def raise_faults(self) -> None:
-        """Raise what kernels told, once what was enqueued has ended, or until the run must end.
+        """Raise the faults that kernels reported, after waiting for them or until the deadline.
 
         Raises:
             ExecutionError: A check failed.
@@ -388,7 +388,7 @@ class Queue(MemoryManager):
             raise ExecutionError(self._checks[number - 1].format(value))
 
     def forget_faults(self) -> None:
-        """Clear what kernels told, once all that was enqueued has ended."""
+        """Clear the faults that kernels reported, once all commands have ended."""
         if self._checks:
             with self.device.failures():
                 cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
@@ -421,7 +421,7 @@ class Queue(MemoryManager):
                 program.keep(names)
 
     def _go_on_with(self, commands: cl.CommandQueue) -> None:
-        """Let another queue of the driver come after what was enqueued."""
+        """Let another queue of the driver wait for the commands enqueued here."""
         last = self.event()
         self.commands = commands
         if last is not None:
@@ -442,7 +442,7 @@ class Queue(MemoryManager):
         return program.kernel(name)
 
     def event(self) -> QueueEvent | None:
-        """Return the event of what was enqueued so far, None before the first command."""
+        """Return the event of the commands enqueued so far, None before the first one."""
         if self.last is None:
             return None
         with self.device.failures():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Joining layers: those that one kernel does, and what they become."""
+"""Fusion: layers that one kernel computes, and the PreCompiled layer that replaces them."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitu
 
 
 def _placed(launch: Launch, chain: Chain, given: Sequence[Argument | None]) -> Launch:
-    """Return the launch of a layer with what a PreCompiled layer has for its inputs."""
+    """Return the launch of a layer, with the inputs of its PreCompiled layer."""
     own: list[Argument] = []
     for argument in launch.arguments[len(chain.arguments) :]:
         placed = given[argument.place] if isinstance(argument, In) else argument

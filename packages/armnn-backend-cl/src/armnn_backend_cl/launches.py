@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Launches of kernels: what a layer becomes, and the steps that enqueue it."""
+"""Launches: the kernel and arguments of a layer, and the steps that enqueue them."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class DeviceTensor(TensorHandle):
         return self.map_for(MapAccess.WRITE)
 
     def map_for(self, access: MapAccess) -> NDArray[Any]:
-        """Return a copy of the tensor; what is only read is not written back."""
+        """Return a copy of the tensor; a copy that is only read is not written back."""
         copied: NDArray[Any] = np.empty(self.info.static_shape, self.info.data_type.numpy_dtype)
         if access is not MapAccess.DISCARD:
             self.copy_to(copied)
@@ -100,7 +100,7 @@ class DeviceTensor(TensorHandle):
         self._staged = self.queue.event()
 
     def copy_to(self, array: NDArray[Any]) -> None:
-        """Copy the tensor into an array, once what was enqueued has ended."""
+        """Copy the tensor into an array, after the commands that were enqueued."""
         if array.nbytes == 0:
             if self.queue is not None and self.queue.has_checks:
                 self.queue.finish()
@@ -143,7 +143,7 @@ class DeviceTensor(TensorHandle):
         return True
 
     def written(self) -> QueueEvent | None:
-        """Return the event of what was enqueued so far; None of a constant."""
+        """Return the event of the commands enqueued so far; None of a constant."""
         return None if self.queue is None else self.queue.event()
 
     def as_buffer(self) -> Buffer:

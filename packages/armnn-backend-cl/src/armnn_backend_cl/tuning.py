@@ -136,7 +136,7 @@ class Tuner:
                 _log.warning("%s", error)
 
     def _write(self) -> None:
-        """Write the file, whole or not at all, with what others have added to it meanwhile.
+        """Write the file, whole or not at all, with the entries that others have added meanwhile.
 
         Raises:
             InvalidArgumentError: It cannot be written, or is none of these files any more.
@@ -243,7 +243,7 @@ class _Measurement:
         return float(event.profile.end - event.profile.start)
 
     def _made(self, launch: Launch) -> tuple[list[DeviceTensor | None], list[DeviceTensor]]:
-        """Return tensors of ones: what else is in new memory may be slow to compute with."""
+        """Return tensors of ones: other numbers in new memory may be slow to compute with."""
         memory, queue = DeviceMemory(self.device), self._queue
         read = {each.place for each in launch.arguments if isinstance(each, In)}
         inputs = [

@@ -45,7 +45,7 @@ SHAPES: Final = (
     Shape((8, 8), 8, 8, (5, 5)),
     Shape((1, 40), 16, 24, (1, 5)),
 )
-"""Layers that tell the times of all units apart; small ones tell what an operation takes."""
+"""Layers whose times determine all units; small ones determine the time of an operation."""
 
 FILTERS: Final = (
     "winograd_2d 2",

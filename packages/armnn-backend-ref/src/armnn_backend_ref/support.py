@@ -132,7 +132,7 @@ def alike(*names: str, mixed: bool = True) -> Rule:
 
 
 def scaled(layer: Layer) -> str:
-    """Quantized tensors say what their steps are."""
+    """Quantized tensors have a scale."""
     infos = (*layer.input_infos, *layer.output_infos)
     if all(info is None or info.scales or not info.is_quantized for info in infos):
         return ""  # as of nearly all
@@ -550,7 +550,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "Shape": (),
     "Fill": (takes("output", ANY),),
 }
-"""For each layer type, what its tensors and its descriptor must be."""
+"""For each layer type, the requirements on its tensors and its descriptor."""
 
 
 def support_of(layer: Layer) -> Support:

@@ -27,7 +27,7 @@ FORMAT = 1
 LEVELS = ("loads", "correct", "robust", "quiet")
 
 CELL = "conformance_cell"
-"""The property by which a test says what came of a layer type and a data type."""
+"""The property in which a test records the outcome of a layer type and a data type."""
 
 REFUSED = "conformance_refused"
 """The property of a test that says which required cases are refused."""

@@ -205,7 +205,7 @@ def blocks(
 
 
 def _packed(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Return bytes of numbers; what is left of the last byte of a row is zeros."""
+    """Pack numbers into bytes; the last byte of a row is filled with zeros."""
     *rows, size = numbers.shape
     packed = np.zeros((*rows, -(-size * bits // 8)), np.uint8)
     for place in np.ndindex(*rows, size):

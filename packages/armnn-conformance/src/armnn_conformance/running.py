@@ -44,7 +44,7 @@ _GUARD_BYTES = 64
 
 
 class NonconformityError(AssertionError):
-    """A backend does not do what the contract asks."""
+    """A backend violates the contract."""
 
 
 class MemoryDamageError(NonconformityError):
@@ -283,7 +283,7 @@ def is_rewritten(network: Network) -> bool:
 
 
 class _ClaimsAll(Backend):
-    """Claims every layer, so that what the optimizer makes of a network shows."""
+    """Claims every layer, so that the optimized network can be seen."""
 
     id = "ClaimsAll"
     api_version = BACKEND_API_VERSION

@@ -37,7 +37,7 @@ def on_demand(
     there = vars(sys.modules[package])
 
     def get(name: str) -> Any:
-        """Import what has the name."""
+        """Import the object of a name."""
         if name in homes:
             with stage(IMPORT):
                 module = import_module(homes[name])

@@ -182,7 +182,7 @@ class ClosedError(ArmnnError, RuntimeError):
 
 
 class ClosingError(ArmnnError, ExceptionGroup[Exception]):
-    """Closing failed for some of what an object holds; the rest is closed."""
+    """Some resources of an object could not be closed; the others are closed."""
 
     # The base is generic in what a group holds; this one holds what was raised.
     def derive(self, excs: Sequence[Exception]) -> ClosingError:  # type: ignore[override]  # see above

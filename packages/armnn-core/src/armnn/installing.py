@@ -25,7 +25,7 @@ LOADER: Final = "armnn-dynamic-loader"
 """The distribution that brings backends which are files."""
 
 TOOLS: Final = "armnn-tools"
-"""The distribution that brings the command and what it shows."""
+"""The distribution that brings the command ``armnn``."""
 
 CPU_REF: Final = "CpuRef"
 """The backend that defines what a layer computes."""

@@ -87,12 +87,12 @@ def listed(of: Schema) -> Schema:
 
 
 def either(*schemas: Schema) -> Schema:
-    """Return the schema of what has one of some schemas."""
+    """Return the schema of a value that fits one of some schemas."""
     return {"anyOf": list(schemas)}
 
 
 def or_null(of: Schema) -> Schema:
-    """Return the schema of what may be null."""
+    """Return the schema of a value that may be null."""
     return either(of, NULL)
 
 

@@ -482,7 +482,7 @@ class FusedKernelType(ArmnnEnum):
 
 
 class ScatterNdFunction(ArmnnEnum):
-    """How ScatterNd combines an update with what is there."""
+    """How ScatterNd combines an update with the element that is there."""
 
     UPDATE = 0, "Update"
     ADD = 1, "Add"

@@ -10,7 +10,7 @@ from armnn_dynamic_loader.wrapper import python_backend_source
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what the option on the command line asks for."""
+    """Print the fact that the option on the command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m armnn_dynamic_loader", description="Print paths for a compiler."
     )

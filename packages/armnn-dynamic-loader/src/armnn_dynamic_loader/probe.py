@@ -97,7 +97,7 @@ class _Probe:
     told: dict[str, Any] = field(default_factory=dict)
 
     def take_reports(self) -> None:
-        """Note what it has reported."""
+        """Record a report of the child."""
         try:
             for report in self.child.replies():
                 self.told.update(report)
@@ -106,7 +106,7 @@ class _Probe:
 
 
 def try_out(paths: Iterable[str], timeout: float, beside: Sequence[str] = ()) -> dict[str, Outcome]:
-    """Try files out; return what came of each, by path.
+    """Try files out; return the outcome of each, by path.
 
     All of them together take twice the time of one at most: files that hang or wait for something
     do not keep others from being started.

@@ -24,7 +24,7 @@ MADE_UP: dict[str, Any] = {
     "outputs": [],
     "is_made_up": True,
 }
-"""A layer type that does not exist: who claims it claims anything."""
+"""A layer type that does not exist: a backend that claims it claims anything."""
 
 
 ENVELOPE: Final[dict[str, Any]] = {

@@ -78,7 +78,7 @@ SCHEMA: Final = document(
         }
     ),
 )
-"""The JSON Schema of what ``--json`` prints."""
+"""The JSON Schema of the document that ``--json`` prints."""
 
 _BANDWIDTH_BYTES: Final = 1 << 28
 """The bytes that are read to measure the bandwidth of memory: more than caches hold."""
@@ -223,7 +223,7 @@ def _generations(
 
 
 def _typed() -> Iterator[str]:
-    """Yield the lines that a person types, or all of what a program writes."""
+    """Yield the lines that a person types, or everything that a program writes as one text."""
     if not sys.stdin.isatty():
         yield sys.stdin.read()
         return
@@ -237,7 +237,7 @@ def _typed() -> Iterator[str]:
 
 
 def _measured(generations: Sequence[Generation], weight_bytes: int) -> dict[str, Any]:
-    """Return the speed of all generations together; None for what was not measured."""
+    """Return the speed of all generations together; None for figures that were not measured."""
     prompt = sum(len(each.prompt) - (each.kept or 0) for each in generations)
     prompt_seconds = sum(each.prompt_seconds for each in generations)
     steps = sum(each.steps for each in generations)

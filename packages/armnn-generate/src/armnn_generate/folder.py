@@ -43,7 +43,7 @@ _UNSUPPORTED: Final = {
     "typical_p": 1.0,
     "penalty_alpha": 0.0,
 }
-"""Values that would change the text and have no counterpart here, with what turns each off."""
+"""Unsupported options that would change the text, with the value that turns each off."""
 
 _OTHER_PARTS: Final = ("encoder", "embedding", "speech", "vision")
 """Networks beside the decoder, which models of pictures, sound or translation have."""
@@ -241,7 +241,7 @@ def _only_model(folder: Path) -> Path:
 
 
 def _options(given: _Values) -> Options:
-    """Return the options that a folder gives; what is not supported is refused."""
+    """Return the options of a folder; an unsupported one is refused."""
     for name, off in _UNSUPPORTED.items():
         if given.given.get(name) not in (None, off):
             raise given.refused(name, f"{off}, as armnn-generate does not support it")

@@ -307,7 +307,7 @@ class Generation:
             yield rest
 
     def _begun(self) -> NDArray[np.float32]:
-        """Compute what of the prompt is not there yet; return the logits of its last token."""
+        """Compute the tokens of the prompt that are not cached; return the logits of the last."""
         began = time.perf_counter()
         with self._conversation.running(self) as cache:
             # The last token is computed in any case, as its logits are not kept.

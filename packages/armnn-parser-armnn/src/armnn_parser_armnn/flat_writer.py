@@ -67,7 +67,7 @@ class _File:
         self._vtables: dict[bytes, int] = {}
 
     def append(self, piece: Piece, alignment: int, before: int = 0) -> int:
-        """Add bytes; what follows the first ``before`` is aligned."""
+        """Add bytes; those behind the first ``before`` are aligned."""
         gap = -(self._end + before) % alignment
         if gap:
             self.pieces.append(bytes(gap))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plans of what is written of a layer, and those of layers that are not written field by field."""
+"""Plans for writing layers, including those that are not written field by field."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Plan:
     """
 
     def __init__(self, layer: Layer, version: str) -> None:
-        """Begin with what the layer table says.
+        """Begin with the layer table's record.
 
         Raises:
             RefusedError: The format has no such layer, or an input has no place in it.
@@ -168,7 +168,7 @@ _OLDER_BINARY: Final = {
     BinaryOperation.MUL: "Multiplication",
     BinaryOperation.SUB: "Subtraction",
 }
-"""The layers of Arm NN 20.08 that compute what ElementwiseBinary does."""
+"""The layers of Arm NN 20.08 that are functions of ElementwiseBinary."""
 
 _OLDER_UNARY: Final = {UnaryOperation.ABS: "Abs", UnaryOperation.RSQRT: "Rsqrt"}
 """The types for ElementwiseUnary, which Arm NN 20.08 writes and cannot read."""

@@ -120,7 +120,7 @@ def body_outputs(graph: Graph) -> list[str]:
 
 
 def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return the nodes ordered by what they read.
+    """Return the nodes in topological order.
 
     Of those that may be next, the first is taken; nodes of a cycle are last.
     """

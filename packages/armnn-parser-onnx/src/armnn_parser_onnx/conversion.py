@@ -92,7 +92,7 @@ def convert_nodes(
 
 
 class _DeferredNode(DeferredOperator):
-    """A node that is converted later, with what it reads."""
+    """A node that is converted later, with its inputs."""
 
     def __init__(self, proto: messages.Node, opset: int, graph: Graph, awaited: int | None) -> None:
         self.operator = proto.op_type

@@ -398,7 +398,7 @@ def check_span(status: os.stat_result, offset: int, size: int, what: str) -> Non
 
 
 _Content: TypeAlias = "Callable[[Any], Any]"
-"""Makes the value of a field of what follows its tag: bytes, or an unsigned number."""
+"""Makes the value of a field from the bytes or the unsigned number behind its tag."""
 
 _Forms: TypeAlias = Mapping[int, tuple[int, "_Content | None"]]
 

@@ -78,7 +78,7 @@ class ExternalData:
 
 
 def _explained(error: ParseError, path: Path) -> ParseError:
-    """Return the error of a file that is too short, with what it is instead of data."""
+    """Return the error of a file that is too short, with the kind of file that it is."""
     content = content_of(path)
     if content is None or not content.advice:
         return error

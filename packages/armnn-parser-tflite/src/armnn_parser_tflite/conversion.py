@@ -219,7 +219,7 @@ class _Calls:
 
 
 class _DeferredOperation(DeferredOperator):
-    """An operator that is converted later, with what it reads."""
+    """An operator that is converted later, with its inputs."""
 
     def __init__(
         self, operation: Operation, graph: Graph, file: FlatFile, place: int | None

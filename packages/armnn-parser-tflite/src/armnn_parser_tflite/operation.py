@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One operator while it is converted: what a converter reads."""
+"""One operator while it is converted: its inputs, options and tensors."""
 
 from __future__ import annotations
 

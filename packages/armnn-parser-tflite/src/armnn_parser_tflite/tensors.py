@@ -141,7 +141,7 @@ def _error(name: str, what: str) -> ParseError:
 _EXTERNAL_GROUPS_SLOT = 20
 _EXTERNAL_BUFFERS_SLOT = 22
 _BEHIND_TABLES = 2
-"""The least ``Buffer.offset`` that means something; 1 is what converters write before they know."""
+"""The least valid ``Buffer.offset``; converters write 1 as a placeholder."""
 
 
 class _Span:
@@ -308,7 +308,7 @@ _RESOURCE = 13
 _MAX_ELEMENTS = 2**48
 _COPIED_BYTES = 2**14
 _NARROW = {DataType.INT4: DataType.SIGNED8, DataType.INT2: DataType.SIGNED8}
-"""Quantized types of less than a byte, and what they are computed in."""
+"""Quantized types of less than a byte, and the types that they are computed in."""
 
 
 def _stored_type(number: int) -> DataType:

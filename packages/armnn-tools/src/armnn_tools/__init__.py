@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command ``armnn``, and what finds out where, how fast and how right a model runs.
+"""The command ``armnn``, and the tools that examine placement, speed and correctness.
 
 Its parts have names in the core, which are the ones to import: ``armnn.debugging``,
 ``armnn.placement``, ``armnn.benchmarking`` and ``armnn.viewing``. The core finds them by the entry

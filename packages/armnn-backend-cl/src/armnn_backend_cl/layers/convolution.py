@@ -48,7 +48,7 @@ _SIDE: Final = 8
 
 @lowers("Convolution2d")
 def convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
-    """Return the launch of a convolution and of what is done to its results."""
+    """Return the launch of a convolution and of the layers fused behind it."""
     d = cast("Convolution2dDescriptor", layer.descriptor)
     _require_reals(layer)
     require_nhwc(d.data_layout)
@@ -72,7 +72,7 @@ def fully_connected(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
 
 @lowers("DepthwiseConvolution2d")
 def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
-    """Return the launch of a depthwise convolution and of what is done to its results."""
+    """Return the launch of a depthwise convolution and of the layers fused behind it."""
     d = cast("DepthwiseConvolution2dDescriptor", layer.descriptor)
     _require_reals(layer)
     require_nhwc(d.data_layout)
@@ -104,7 +104,7 @@ def depthwise_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[L
 
 @lowers("TransposeConvolution2d")
 def transpose_convolution2d(layer: Layer, chain: Chain = NO_CHAIN) -> Sequence[Launch]:
-    """Return the launch of a transposed convolution and of what is done to its results."""
+    """Return the launch of a transposed convolution and of the layers fused behind it."""
     d = cast("TransposeConvolution2dDescriptor", layer.descriptor)
     _require_reals(layer)
     require_nhwc(d.data_layout)
@@ -140,7 +140,7 @@ def transposed_window(
 
 
 def product(layer: Layer, name: str, chain: Chain, *, is_transposed: bool) -> Launch:
-    """Return the launch of a product with constants and of what is done to its results.
+    """Return the launch of a product with constants and of the layers fused behind it.
 
     Args:
         layer: Its input and output; an input "bias" is added.

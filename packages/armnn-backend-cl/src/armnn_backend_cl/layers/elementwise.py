@@ -231,7 +231,7 @@ def activation(layer: Layer) -> Function:
 
 @function("Prelu")
 def prelu(layer: Layer) -> Function:
-    """Multiply what is not positive by alpha."""
+    """Multiply elements that are not positive by alpha."""
     require(layer, *REALS)
     return _function(layer, "x > 0 ? x : y * x")
 

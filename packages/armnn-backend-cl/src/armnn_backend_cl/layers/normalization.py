@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows of a tensor, each normalized by what all of it says."""
+"""Normalization of rows: each by its own mean, variance or maximum."""
 
 from __future__ import annotations
 

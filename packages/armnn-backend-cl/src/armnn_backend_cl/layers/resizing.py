@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pictures sampled at other places, by tables of what counts for each row and column."""
+"""Resize: images sampled at other positions, by a table of weights for each row and column."""
 
 from __future__ import annotations
 

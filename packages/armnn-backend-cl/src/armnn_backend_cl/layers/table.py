@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of layers, filled by a decorator, and what is asked about their tensors."""
+"""The table of layers, filled by a decorator, and the checks of their tensors."""
 
 from __future__ import annotations
 

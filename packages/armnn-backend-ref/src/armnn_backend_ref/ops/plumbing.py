@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Debug: what flows through a network, written to the log."""
+"""Debug: writes the tensors that flow through a network to the log."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Function: TypeAlias = Callable[[Array], Array]
 Product: TypeAlias = Callable[[int, Array], Array]
 """From a direction and rows of numbers to the rows times that direction's weights."""
 Cell: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
-"""From what a step x adds to the gates [N,gates*U], and the states, to the states behind it."""
+"""Computes a step: from the gates' share of x, [N,gates*U], and the states, the new states."""
 
 
 @op("Rnn")

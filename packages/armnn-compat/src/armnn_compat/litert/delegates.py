@@ -41,7 +41,7 @@ class Delegate:
     log_level: str = ""
 
     def merged(self, other: Delegate) -> Delegate:
-        """Return both in one; what the other says counts."""
+        """Return both in one; where they differ, the other one counts."""
         unset = Delegate("")
         changes = {
             each.name: getattr(other, each.name)
@@ -170,7 +170,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "enable-internal-profiling": ("profiles", _flag),
     "internal-profiling-detail": ("profiles_events", _one_of({"1": True, "2": False})),
 }
-"""Fields of Delegate and what makes their values, by the delegate's names."""
+"""Fields of Delegate and the converters of their values, by the delegate's names."""
 
 _OFF = ("", "0", "false")
 _GPU = "it is of Arm NN's own GpuAcc backend; leave it out"

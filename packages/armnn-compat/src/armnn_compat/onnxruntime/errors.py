@@ -78,7 +78,7 @@ class ModelLoaded(Status):
 
 
 class NotImplemented(Status):
-    """The model, or the caller, wants what is not there."""
+    """The model or the caller asks for something that does not exist."""
 
     number, label = 9, "NOT_IMPLEMENTED"
 
@@ -114,7 +114,7 @@ class NotFound(Status):
 
 
 class DeviceReset(Status):
-    """A device lost what was on it."""
+    """A device lost its memory."""
 
     number, label = 15, "DEVICE_RESET"
 

@@ -440,6 +440,6 @@ def get_ep_devices() -> list[object]:
 
 
 def print_debug_info() -> None:
-    """Print what is there."""
+    """Print the settings."""
     print(get_build_info())
     print("providers:", ", ".join(get_available_providers()))

@@ -125,7 +125,7 @@ def _check_shape(declared: NodeArg, shape: tuple[int, ...]) -> None:
 
 
 _SESSION = "Session"
-"""The category of what a session does as a whole."""
+"""The category of events of a whole session."""
 
 _RUN, _KERNEL, _LAYER = "run", "kernel", "layer"
 """The categories of our events that become rows; others have no counterpart."""
@@ -580,7 +580,7 @@ class InferenceSession:
     def run_with_iobinding(
         self, iobinding: IOBinding, run_options: RunOptions | None = None
     ) -> None:
-        """Run the model from and to what is bound."""
+        """Run the model on the bound inputs and outputs."""
         iobinding.run(run_options)
 
     # -- profiling ------------------------------------------------------------------------------

@@ -334,7 +334,7 @@ class OrtDeviceVendorId(IntEnum):
 
 
 class OrtExecutionProviderDevicePolicy(IntEnum):
-    """By what a device would be chosen; without effect."""
+    """Would choose a device; has no effect."""
 
     DEFAULT = 0
     PREFER_CPU = 1

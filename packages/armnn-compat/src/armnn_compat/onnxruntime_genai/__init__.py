@@ -231,7 +231,7 @@ class TokenizerStream:
 
 
 class GeneratorParams:
-    """How text is generated; it begins with what the folder says."""
+    """The options of generation; they begin with those of the folder."""
 
     def __init__(self, model: Model) -> None:
         context = model.generator.folder.context_length

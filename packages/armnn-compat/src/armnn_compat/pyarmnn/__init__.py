@@ -100,7 +100,7 @@ mark(each for each in tuple(globals().values()) if isinstance(each, type) and _i
 
 
 def __getattr__(name: str) -> NoReturn:
-    """Raise AttributeError: say what is missing, and what is close."""
+    """Raise AttributeError with the missing name and the closest one."""
     reason = _REMOVED.get(name, "")
     close = difflib.get_close_matches(name, __all__, 1, 0.7)
     hint = f"; did you mean {close[0]!r}?" if close and not reason else ""

@@ -68,7 +68,7 @@ class IOutputSlot:
     __getitem__ = GetConnection
 
     def SetTensorInfo(self, tensorInfo: TensorInfo) -> None:
-        """Declare what the output is."""
+        """Set the info of the output."""
         self._info = TensorInfo(tensorInfo)
 
     def GetTensorInfo(self) -> TensorInfo:

@@ -301,7 +301,7 @@ def _only(values: tuple[Any, ...], unset: Any, what: str) -> Any:
 
 
 BindingInfo = tuple[int, TensorInfo]
-"""The id of an input or output, and what it is."""
+"""The id of an input or output, and its info."""
 
 
 class _Described:

@@ -29,7 +29,7 @@ EDGE = "edge"
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a result may be from what is expected.
+    """How far a result may be from the expected one.
 
     Integers and Booleans are always compared exactly.
 

@@ -139,7 +139,7 @@ class Checks:
         return next((answer.reason for answer in answers if not answer), "")
 
     def requirement(self, layer: str, data_type: str = "", every_case: bool = False) -> str:
-        """Check a requirement; return what is refused nevertheless.
+        """Check a requirement; return a text about cases that are refused nevertheless.
 
         Args:
             layer: The layer type.
@@ -179,7 +179,7 @@ class Checks:
         getattr(contract, check)(self.subject)
 
     def capability(self, name: str) -> None:
-        """Check a stated capability by what the backend does."""
+        """Check a stated capability by running the backend."""
         self.announce(f"capability {name}")
         try:
             check_capability(self.subject, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks of stated capabilities by what the backend does.
+"""Checks of stated capabilities by running the backend.
 
 Each check is a function that raises :class:`~armnn_conformance.running.NonconformityError`, or
 :class:`NothingToCheckError` where the backend claims no layer that would show it.
@@ -65,7 +65,7 @@ class NothingToCheckError(Exception):
 
 
 def check_capability(subject: Subject, name: str) -> None:
-    """Check that what the backend states as true holds.
+    """Check the capabilities that the backend states as true.
 
     Args:
         subject: The backend.

@@ -81,7 +81,7 @@ def check_batches(subject: Subject, graph: Graph) -> bool:
 
 
 def check_stored(subject: Subject, graph: Graph) -> bool:
-    """Run a graph from what was compiled and stored before.
+    """Run a graph from stored programs.
 
     Raises:
         NonconformityError: A result is not what the composed oracles say.

@@ -32,7 +32,7 @@ from armnn_conformance.hostile.host import GuardedTensors, device_needed_by
 from armnn_conformance.running import NonconformityError, layer_of
 
 Outcome: TypeAlias = tuple[list[int], "list[NDArray[Any]] | None"]
-"""The levels of the nodes, and what was computed."""
+"""The levels of the nodes, and their results."""
 
 
 class BareSession:

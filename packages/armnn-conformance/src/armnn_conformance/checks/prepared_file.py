@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The check of what a backend restores from files: compiled parts, and layers as they are."""
+"""The check of parts and layers that a backend restores from a prepared file."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ GRACE_SECONDS = 2.0
 """How long threads may take to end after their runtime was closed."""
 
 _MOST_OUTPUT = 3000
-"""Characters of what the interpreter wrote that are shown: the stack of a crash fits."""
+"""How many characters of the interpreter's output are shown: the stack of a crash fits."""
 _TOLERATED = "changes the alternate signal stack"
 """OpenVINO's runtime sets one where there was none, as the registers of AMX need more room."""
 _OWN_TASKS = Path("/proc/self/task")

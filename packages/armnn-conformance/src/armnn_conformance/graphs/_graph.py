@@ -320,7 +320,7 @@ _DRAWINGS: dict[str, list[Drawing]] = {}
 
 
 def candidate(*descriptors: type[Descriptor]) -> Callable[[Drawing], Drawing]:
-    """Register what draws layers of these descriptors."""
+    """Register a function that draws layers of these descriptors."""
 
     def register(drawing: Drawing) -> Drawing:
         for kind in descriptors:

@@ -353,7 +353,7 @@ BEHIND_CASES: Final = "behind cases"
 IN_THREADS: Final = "in threads"
 STORED: Final = "stored"
 ALL_FAMILIES: Final = (*FAMILIES, EVERY_LAYER, BEHIND_CASES, STORED, IN_THREADS)
-"""The families, and what else is done with graphs."""
+"""The families of graphs, and the other checks on graphs."""
 
 _SHAPES_OF: Final = {
     "odd sizes": ((1, 1, 1, 1), (1, 7, 1, 3), (3, 1, 5, 1), (1, 1), (13, 1), (1, 11, 1), (1,)),

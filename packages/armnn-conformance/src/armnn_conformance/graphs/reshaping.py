@@ -40,7 +40,7 @@ def reshape(draw: Draw, x: GraphValue) -> LayerDraw:
 
 @candidate(ReshapeDescriptor)
 def image(_draw: Draw, x: GraphValue) -> LayerDraw | None:
-    """Make an image of what is none."""
+    """Reshape a tensor of another rank to an image."""
     if len(x.shape) == 4:
         return None
     total = math.prod(x.shape)

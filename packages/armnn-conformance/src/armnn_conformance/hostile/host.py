@@ -108,7 +108,7 @@ class CountedConstants:
         return reference, ctypes.cast(tensor, ctypes.POINTER(abi.Tensor))
 
     def end_of_call(self) -> None:
-        """Overwrite what is not kept; lend no longer."""
+        """End the loan: overwrite the data that the backend does not keep."""
         with self._lock:
             self._is_lent = False
             for reference, count in self._counts.items():
@@ -308,7 +308,7 @@ class GuardedTensors:
         self.first: Any = ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(abi.Tensor)))
 
     def fetch(self) -> None:
-        """Bring what is on a device to the arrays, and give the device's memory back."""
+        """Copy tensors of a device to the arrays, and free the device's memory."""
         for tensor in self._on_device:
             tensor.fetch()
             tensor.close()

@@ -70,7 +70,7 @@ def repeat(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
 
 
 def store(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
-    """Serialize programs, destroy them, and run what deserialize makes."""
+    """Serialize programs, destroy them, and run the deserialized ones."""
     if life.library.function("serialize") is None or life.library.function("deserialize") is None:
         raise NothingToPlayError("the backend does not serialize programs")
     with life.backend() as backend:

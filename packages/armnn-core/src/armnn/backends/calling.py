@@ -83,7 +83,7 @@ def _template(*arguments: Any) -> Any:
 
 
 class _Layer(Protocol):
-    """A layer of a network, or what is left of one in a network that is one program."""
+    """A layer of a network, or its name and type in a network that is one program."""
 
     @property
     def name(self) -> str: ...

@@ -94,9 +94,9 @@ class Capability(StrEnum):
     environment, threads", in the words of the conformance kit, which does not count these as
     failures. Since Backend API 1.3."""
     COPY_LATENCY_BYTES = "CopyLatencyBytes"
-    """A whole number: how many bytes are copied to or from the backend's memory in the time in
-    which a copy begins. The host then takes parts of a network that are less work than their
-    copies; without it every part stays. Since Backend API 1.3."""
+    """A whole number: the latency of a copy to or from the backend's memory, as the number of bytes
+    that are copied in that time. The host then runs parts of a network that are less work than
+    their copies; without it every part stays. Since Backend API 1.3."""
 
 
 NOT_FORWARDED: Final = (
@@ -123,7 +123,7 @@ def has_capability(
         value: What it must be.
 
     Raises:
-        UnknownNameError: The name is not stated and looks like a misspelt one that is known.
+        UnknownNameError: The name is not stated and is similar to a known one.
     """
     name = text(name, "the name of a capability")
     if name in capabilities:
@@ -231,7 +231,7 @@ class RunControl:
     Runs without any of these have no control, and skip its checks.
 
     Attributes:
-        deadline_ns: When the run must have ended (``time.perf_counter_ns``), if ever.
+        deadline_ns: The deadline of the run (``time.perf_counter_ns``), if it has one.
         cancel: Asked before each layer.
         profiler: Gets one event per layer.
     """
@@ -657,7 +657,7 @@ class Backend(ABC):
 
     @abstractmethod
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
-        """Prepare a layer that is supported (Arm NN: ``IWorkloadFactory::CreateWorkload``).
+        """Return a workload of a supported layer (Arm NN: ``IWorkloadFactory::CreateWorkload``).
 
         Raises:
             BackendError: It cannot be prepared.
@@ -813,7 +813,7 @@ class Backend(ABC):
 
     @property
     def cache_file_count(self) -> int:
-        """The files that a compiled network takes in caches."""
+        """How many files a compiled network has in caches."""
         return 0
 
     def extension(self, name: str) -> object | None:
@@ -829,7 +829,7 @@ class Backend(ABC):
 
 
 class NetworkBackend(Backend):
-    """A backend that answers for all layers of a network."""
+    """A backend that is asked about all layers of a network at once."""
 
     @abstractmethod
     def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
@@ -841,7 +841,7 @@ class NetworkBackend(Backend):
 
 
 class CachingBackend(Backend):
-    """A backend that finds compiled programs in the network's cache."""
+    """A backend that stores its compiled programs in the network's cache, and finds them there."""
 
     @abstractmethod
     def cached_program(self, key: Sequence[Any], model: ModelContext) -> Program:
@@ -862,8 +862,8 @@ class CachingBackend(Backend):
 
         Args:
             program: The program.
-            inputs: What the workload is bound to, as a layer with that program would be.
-            outputs: The values that it makes.
+            inputs: The infos of the tensors that the workload reads; None for an absent one.
+            outputs: The infos of the tensors that it writes.
 
         Raises:
             BackendError: It is no program of this backend.

@@ -228,7 +228,7 @@ class FoundBackend:
         audited: Callable[[], tuple[str | None, str, str | None]],
         again: Callable[[], object] | None = None,
     ) -> None:
-        """Note what was found; nothing is loaded yet.
+        """Record the found backend; nothing is loaded yet.
 
         Args:
             entry: The facts of it; a state other than ``known`` is final.
@@ -310,7 +310,7 @@ class FoundBackend:
             self._is_loading = False
 
     def _another(self, found: _BackendOrClass) -> Backend:
-        """Return one more backend of what was loaded."""
+        """Return one more backend of the loaded class or file."""
         try:
             return self._made_of(found)
         except RefusedError as error:

@@ -122,7 +122,7 @@ class Allocator(ABC):
         """
 
     def free(self, memory: NDArray[np.uint8]) -> None:
-        """Take back what :meth:`allocate` returned."""
+        """Free a block that :meth:`allocate` returned."""
 
 
 class HostAllocator(Allocator):

@@ -151,8 +151,8 @@ def register_backend(
 ) -> Registration:
     """Add a backend to the program's, without a package.
 
-    Counterpart of Arm NN's ``BackendRegistry::Register``. All runtimes see it at once, those that
-    exist too; it comes before an installed backend of the same id. Three ways to write it::
+    Counterpart of Arm NN's ``BackendRegistry::Register``. All runtimes see it at once, also
+    existing ones; it replaces an installed backend of the same id. Three ways to write it::
 
         armnn.register_backend("Sketch", Sketch)
 
@@ -164,8 +164,8 @@ def register_backend(
 
     Args:
         id: Letters and digits, as the backend itself says.
-        factory: The backend's class, or a function without arguments, either of which is called
-            once per runtime; or a backend, which all runtimes share. Without a factory the returned
+        factory: The backend's class or a function without arguments, which is called once per
+            runtime; or a backend object, which all runtimes share. Without a factory the returned
             object is a decorator for one.
         replace: Whether the factory may come before another one that is registered for the id. A
             class or function of the same module and name always replaces its own registration, as

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Orders of layers: topological, with an index of kinds, and sorted after what they read."""
+"""Orders of layers: topological with an index of kinds, and sorted behind their inputs."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def note_initial_value(metadata: MutableMapping[str, str], name: str, data: NDAr
 def initial_value(
     metadata: Mapping[str, str], name: str, info: TensorInfo, shape: tuple[int, ...]
 ) -> NDArray[Any]:
-    """Return the value with which a state begins: what the metadata says, or zeros.
+    """Return the first value of a state: that of the metadata, or zeros.
 
     Args:
         metadata: The metadata of the network.

@@ -228,7 +228,7 @@ class Layer:
         return len(known) == len(now) and all(map(is_, known, now))
 
     def note_inference_of(self, twin: Layer) -> None:
-        """Note what a twin of the same outputs follows from."""
+        """Record how a copy with the same outputs infers their infos."""
         if not self.spec.reads_data:
             self.inferred = twin.inferred  # holds as long as these are the infos of this layer, too
         elif twin.is_inferred and all(map(_is_alike, self.inputs, twin.inputs)):

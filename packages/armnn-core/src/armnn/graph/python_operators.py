@@ -184,7 +184,7 @@ def register_operator(
 
 
 def unregister_operator(domain: str, name: str) -> None:
-    """Remove what :func:`register_operator` added under a name.
+    """Remove the operator that :func:`register_operator` added under a name.
 
     Raises:
         UnknownNameError: Nothing is registered under it.

@@ -297,7 +297,7 @@ class LayerSpec:
     reads_data: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        """Note what is asked again and again of each layer."""
+        """Cache the facts that are often asked of each layer."""
         note = object.__setattr__
         note(self, "is_variadic", bool(self.inputs) and self.inputs[-1].variadic)
         note(self, "has_filling", any(each.fills is not None for each in self.inputs))

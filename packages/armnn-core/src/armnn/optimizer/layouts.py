@@ -471,7 +471,7 @@ class Region:
         return made.output
 
     def _assign(self, layer: Layer, new: Layer) -> None:
-        """Assign a new layer; note who refused the old one."""
+        """Assign a new layer; note the backends that refused the old one."""
         assignment = self._assignment
         for other in assignment.candidates:
             if other is self._candidate:

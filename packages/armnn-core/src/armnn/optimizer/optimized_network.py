@@ -61,7 +61,7 @@ class OptimizedNetwork:
     unknown dimensions is prepared for each set of input shapes when a run has it.
 
     Attributes:
-        facts: The facts of it for all input shapes.
+        facts: Its facts for all input shapes.
         participants: The backends that take part.
         options: The caller's decisions.
         store: The store of its plans, if it has one.
@@ -149,7 +149,7 @@ class OptimizedNetwork:
 
     @property
     def preparation(self) -> Preparation:
-        """The object that prepares it; made at the first access, where it was stored."""
+        """The object that prepares the network, of a stored one made at the first access."""
         with self._lock:
             if self._prepared is None and self._make is not None:
                 self._prepared = self._make().preparation
@@ -214,7 +214,7 @@ class OptimizedNetwork:
 
     @property
     def network(self) -> Network:
-        """The layers: with backends if shapes are fixed, else rewritten."""
+        """The network: with assigned backends if its shapes are fixed, else rewritten only."""
         return self.preparation.network
 
     @property

@@ -337,7 +337,7 @@ def layers_before_backends(
     *,
     may_change: bool = False,
 ) -> tuple[Network, Network | None]:
-    """Return a network's layers as backends get them, and what waits for data of these.
+    """Return a network's layers as backends get them, and the rest, which waits for their data.
 
     They have the names of the report's rows. Backends replace them by compiled parts.
 

@@ -111,7 +111,7 @@ class NetworkFacts:
 class Observation:
     """The tensor that an inserted Debug layer shows.
 
-    The Debug layer holds it in ``compiled``; the runtime itself runs such a layer.
+    It is the ``compiled`` of the Debug layer, which the runtime itself runs.
 
     Attributes:
         layer: The name of the layer that makes the tensor.

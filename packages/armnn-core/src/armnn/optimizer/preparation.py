@@ -61,7 +61,7 @@ class Preparation:
 
     Attributes:
         facts: The facts of the network for all input shapes.
-        constants: The constants that its plans share, and those of later segments.
+        constants: The constants that its plans and later segments share.
     """
 
     def __init__(

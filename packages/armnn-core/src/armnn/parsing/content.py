@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recognizes files by content: models of well-known formats, and what has their names.
+"""Recognizes files by content: models of well-known formats, and other files of their names.
 
 Models are downloaded: what lies there may be the page of an error, or the pointer that git stores
 in place of a large file. Only the first bytes are read, and the tags of an ONNX model's fields.

@@ -442,7 +442,7 @@ def logical(operation: Operation, function: LogicalBinaryOperation) -> Value:
 
 
 def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:
-    """Reshape to known dimensions; -1 is what is left."""
+    """Reshape to known dimensions; -1 is the dimension that is left."""
     return add_layer(operation, "Reshape", [value], part, target_shape=tuple(shape))
 
 
@@ -546,11 +546,11 @@ class Conversion(ABC, Generic[Record, Found, Key]):
 
     @abstractmethod
     def keys_read(self, record: Record) -> Iterable[Key]:
-        """Return the keys of what an operator reads."""
+        """Return the keys of the values that an operator reads."""
 
     @abstractmethod
     def keys_made(self, record: Record) -> Iterable[Key]:
-        """Return the keys of what an operator makes."""
+        """Return the keys of the values that an operator makes."""
 
     @abstractmethod
     def find(self, record: Record) -> Found:
@@ -700,7 +700,7 @@ def add_operator(
 
 
 def _plain_info(info: TensorInfo) -> TensorInfo:
-    """Return an info of plain numbers: what a program does with others cannot be recorded."""
+    """Return an info of plain numbers, as a program's arithmetic cannot be recorded."""
     return info.with_shape(tuple(map(operator.index, info.static_shape)))
 
 

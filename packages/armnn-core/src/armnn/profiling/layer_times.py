@@ -83,7 +83,7 @@ DEVICE: Final = "device"
 """The category of the event of a kernel on a device with a queue, which bears its layer's name."""
 
 PLAIN_RUN: Final = "plain run"
-"""The category of the event of a run without profile, which says what a run takes by itself."""
+"""The category of the event of a run without profile, which has the undisturbed time."""
 
 
 Key = tuple[str, str, str]

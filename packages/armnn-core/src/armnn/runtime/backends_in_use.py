@@ -249,7 +249,7 @@ class BackendsInUse:
         return next((context for opened, context in self._opened if opened.id == backend.id), None)
 
     def _undo(self, error: BaseException) -> None:
-        """Close what was opened before an error; note further errors."""
+        """Close the objects that were opened before an error; note further errors."""
         try:
             self.close()
         except ClosingError as group:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Closing objects while calls are running, and collecting the errors of what they hold."""
+"""Closing objects while calls are running, and collecting errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Closable(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release the resources."""
 
     def __enter__(self) -> Self:
         return self
@@ -27,7 +27,7 @@ class Closable(ABC):
 
 
 class Closing:
-    """Closes what an object holds, one after the other, and collects the errors.
+    """Closes the resources of an object, one after the other, and collects the errors.
 
     Args:
         what: The closed object, for the message.
@@ -65,7 +65,7 @@ class Closing:
             raise self._interruption
         if self._errors:
             failed = ", ".join(map(explained, self._errors))
-            raise ClosingError(f"{self._what}, but not without errors: {failed}", self._errors)
+            raise ClosingError(f"{self._what}, but with errors: {failed}", self._errors)
 
 
 class Gate:

@@ -105,7 +105,7 @@ class KeptHandle(TensorHandle):
         self._handles: _Kept | None = (tensor, ordered, on_memory)
 
     def close(self) -> None:
-        """Give the memory back; what is in it is gone."""
+        """Free the memory with its content."""
         self._handles = None
 
     @property
@@ -153,11 +153,11 @@ class KeptHandle(TensorHandle):
         self._ordered.unmap()
 
     def copy_from(self, array: NDArray[Any]) -> None:
-        """Copy an array into the state, after what was enqueued."""
+        """Copy an array into the state, after the commands that were enqueued."""
         self._ordered.copy_from(array)
 
     def copy_to(self, array: NDArray[Any]) -> None:
-        """Copy the state into an array, after what was enqueued."""
+        """Copy the state into an array, after the commands that were enqueued."""
         self._ordered.copy_to(array)
 
     def slices(self, axis: int, count: int) -> list[TensorHandle]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engine: a plan with its workloads and memory layout, which makes the contexts of runs.
+"""The engine: LoadedPlan holds a plan with workloads and memory layout, and makes contexts.
 
 Plans of one compiled part and of many, on a caller's arrays and on memory of their own, take the
 same code. Only layers that no backend compiled need the graph.
@@ -309,7 +309,7 @@ class LoadedPlan:
             self._give_back(context)
 
     def drop(self, context: Context) -> None:
-        """Close a context after a run that failed: what is in it is undefined."""
+        """Close a context after a failed run, as its content is undefined."""
         try:
             context.close()
         finally:
@@ -529,7 +529,7 @@ class LoadedPlan:
         return blocks
 
     def _unplaced_tensors(self) -> list[PlannedTensor]:
-        """Return the tensors of backends' own memory that are in no block."""
+        """Return the tensors in backends' own memory that are outside of all blocks."""
         placed = {tensor for block in self._blocks for tensor in block.tensors} | self._foreign
         return [
             tensor
@@ -889,7 +889,7 @@ def _copied(what: str, given: TensorHandle, tensor: PlannedTensor | None, why: s
 
 
 def _device_of(handle: TensorHandle) -> Device:
-    """Return where a tensor is; what has no buffer is mapped by the host."""
+    """Return where a tensor is; a tensor without a buffer is mapped by the host."""
     buffer = handle.as_buffer()
     return HOST if buffer is None or buffer.device.is_host else buffer.device
 
@@ -1173,7 +1173,7 @@ def _after(waits: Sequence[Step], step: Step) -> Step:
 
 
 def _wait_on_host(owner: str, handle: TensorHandle) -> None:
-    """Wait until what was enqueued on a tensor has ended, or until the run must end."""
+    """Wait until the commands on a tensor have ended, or until the deadline of the run."""
     event: Event | None = call(owner, handle, "written")
     if event is not None:
         event.wait()

@@ -101,7 +101,7 @@ class NetworkResources:
         owns_graph: bool,
         frees_by_call: bool,
     ) -> None:
-        """Take over what a network is run with.
+        """Hold the plans and settings of a network.
 
         Args:
             plans: Its plans.
@@ -118,7 +118,7 @@ class NetworkResources:
         self._importing = importing
         self._owns_graph = owns_graph
         self._calls_others = frees_by_call or events.tell_of_unloading
-        self._unloading = [True]  # to be popped by the one who unloads it, which needs no lock
+        self._unloading = [True]  # popped by the call that unloads; pop is atomic, so needs no lock
         self._ended: threading.Event | None = None
 
     def unload(self) -> None:
@@ -376,7 +376,7 @@ class LoadedNetwork:
         self._faults_before = (*lost.faults, *self._faults_before)
 
     def record(self) -> Record:
-        """Return the record of execution: what ran the model, where and why.
+        """Return the record of execution: which backends ran the model, where and why.
 
         It has versions and sha256 of the model, the core and the backends, the devices, the
         options, the environment, the plan of all input shapes that were met, and the faults. Call

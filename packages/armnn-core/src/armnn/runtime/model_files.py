@@ -280,7 +280,7 @@ class _Artifact:
         return made
 
     def keep(self, *_prepared: object) -> None:
-        """Do nothing: the file holds what there is."""
+        """Do nothing: the file has all plans."""
 
 
 def _backends_of(header: dict[str, Any]) -> list[str]:

@@ -237,7 +237,7 @@ class PlanCache:
         return outputs
 
     def release(self) -> None:
-        """Give back what waits for a next run."""
+        """Free the memory that is kept for later runs."""
         while True:
             try:
                 context, loaded, entry = self._take()
@@ -440,7 +440,7 @@ class PlanCache:
 
 
 class _Entry:
-    """A plan and what it was made for; ``lock`` is held while it is made."""
+    """A plan and its shapes and values; ``lock`` is held while it is made."""
 
     __slots__ = ("lock", "plan", "rest", "shapes", "users", "values")
 

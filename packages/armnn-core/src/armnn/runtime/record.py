@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The record of execution: what ran a model, where and why, as a JSON document.
+"""The record of execution: which backends ran a model, where and why, as JSON.
 
 It is for integrators who pin what runs and have to prove it later:
 :func:`armnn.runtime.verification.verify` loads the model as the record says, and compares.
@@ -555,7 +555,7 @@ def _functions(backend: OperatorBackend) -> dict[str, Any]:
 
 
 def _sha256_of(function: object) -> str:
-    """Return the digest of a function's code, of its defaults and of what it captured.
+    """Return the digest of a function's code, defaults and captured variables.
 
     The functions that it calls are not followed, and of what is neither code, number, text nor
     array only the type counts.
@@ -734,7 +734,7 @@ def _roots(
 def _with_requirements(
     roots: Iterable[tuple[str, str]],
 ) -> Iterator[tuple[metadata.InstalledDistribution, str]]:
-    """Yield distributions and what they require, each with the package that it brings."""
+    """Yield distributions and their requirements, each with the package that it brings."""
     seen: set[str] = set()
     waiting = list(roots)
     for name, module in waiting:

@@ -324,7 +324,7 @@ def with_backends(
 def parsed(
     source: ModelSource, request: OptimizationRequest, parser_options: ParserOptions | None
 ) -> tuple[Network, Callable[[], Network] | None]:
-    """Return the network of a file or of content, and what makes it again.
+    """Return the network of a file or of content, and a function that parses it again.
 
     There is the latter where quantized operators may be layers on stored values already, because
     no decision of the caller is about the layers on floats for which these stand.

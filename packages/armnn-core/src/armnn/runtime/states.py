@@ -284,7 +284,7 @@ def made_here(
 
 
 class StateMemory:
-    """The states of one stream: what its calls read and write.
+    """The states of one stream, which its calls read and write.
 
     They begin as arrays of the host. The first plan that uses them moves each into the memory of
     the backend that reads and writes it, if this backend has memory of its own (:meth:`place`).
@@ -599,7 +599,7 @@ class StateMemory:
             )
 
     def end(self, rows: int, copied_bytes: int) -> None:
-        """Count what a call has added and copied."""
+        """Count the rows that a call has added and the bytes that it has copied."""
         self.length += rows
         self.copied_bytes += copied_bytes
 
@@ -670,7 +670,7 @@ def first_value(
     *,
     is_real: bool,
 ) -> NDArray[Any]:
-    """Return the value with which a state begins: what the model's file says, or zeros.
+    """Return the first value of a state: that of the model's file, or zeros.
 
     Args:
         name: The input.
@@ -1370,7 +1370,7 @@ class Stream:
         return self.network.bound_on(self._states, inputs, outputs)
 
     def reset(self) -> None:
-        """Let the states begin anew: with what the model's file says, or zeros."""
+        """Set the states to their first values: those of the model's file, or zeros."""
         self._states.reset()
 
     def states(self) -> dict[str, NDArray[Any]]:

@@ -46,7 +46,7 @@ def verify(
     model: str | PathLike[str],
     options: CreationOptions | None = None,
 ) -> tuple[Difference, ...]:
-    """Load a model as a record says, and return what differs today.
+    """Load a model as recorded, and return today's differences from the record.
 
     Nothing is run with it. Files and versions are compared first; where the model cannot be loaded,
     or code is not as it was installed, the plan counts as one difference with the reason.
@@ -172,7 +172,7 @@ def _altered_since(recorded: Record, found: Mapping[str, Any]) -> str:
 
 
 def _creation_options(recorded: Record, given: object) -> CreationOptions:
-    """Return the options of the runtime: what is the caller's as given, all else as recorded.
+    """Return the options of the runtime: the caller's as given, the others as recorded.
 
     Raises:
         InvalidArgumentError: The caller has to give an option.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Blobs of backends in a cache folder: what they compiled or tuned for a device."""
+"""Blobs of backends in a cache folder: results of compiling or tuning for a device."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _content(header: Mapping[str, Any], blocks: Sequence[Block]) -> Iterator[byt
 
 
 def _begin(end: int, size: int) -> int:
-    """Return where a block begins behind what ends there."""
+    """Return the offset of the block behind an end, aligned."""
     return end + -end % (_ALIGNMENT if size < _LARGE else PAGE)
 
 
@@ -540,7 +540,7 @@ def _made(folder: str) -> os.stat_result:
 
 
 def mapped(path: str | PathLike[str]) -> memoryview:
-    """Map a file; only what is read comes into memory.
+    """Map a file; only pages that are read come into memory.
 
     Raises:
         OSError: It cannot be read.

@@ -213,7 +213,7 @@ def program_of(row: Mapping[str, Any], participants: Participants) -> Program:
 def keep_compiled(
     layer: Layer, participants: Participants, programs: ProgramCache
 ) -> Sequence[str]:
-    """Keep what a PreCompiled layer holds that is no program; return its key.
+    """Store the object of a PreCompiled layer that is not a program; return its key.
 
     The key is empty if the backend cannot serialize it.
 

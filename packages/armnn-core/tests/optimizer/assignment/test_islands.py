@@ -157,8 +157,8 @@ def test_a_part_that_is_less_work_than_its_copies_goes_to_the_host(device_and_ho
         product(8, 8, 8), device_and_host, OptimizerOptions(rewrite=False)
     ).report
     assert report.rows[1].reason == (
-        "Npu: its part of 1 layer, 512 multiply-adds and 256 bytes of results, is less work than "
-        "the 2 copies of 512 bytes in all that this saves"
+        "Npu: its part (1 layer, 512 multiply-adds, 256 bytes of results) is less work than "
+        "the 2 copies (512 bytes) that moving it saves"
     )
 
 

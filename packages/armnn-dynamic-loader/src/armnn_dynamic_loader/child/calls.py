@@ -42,7 +42,7 @@ class _OpenDescriptors:
     """
 
     def __init__(self) -> None:
-        """Open each number that is free, within half of what the process may open."""
+        """Open each free descriptor number, up to half of the limit of the process."""
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = _WATCHED_DESCRIPTORS[-1] if limit == resource.RLIM_INFINITY else limit // 2
         reading, writing = os.pipe()
@@ -59,7 +59,7 @@ class _OpenDescriptors:
             os.close(number)
 
     def are_kept(self) -> bool:
-        """Return whether each is still what it was."""
+        """Return whether each descriptor is still the same file."""
         return all(_identity(number) == self._identity for number in self._numbers)
 
 
@@ -97,7 +97,7 @@ class Calls:
         self.name(step)
 
     def name(self, step: str) -> None:
-        """Tell the host what is going on, without a look at the process."""
+        """Report progress to the host, without examining the process."""
         self.channel.send(step=step)
 
     def call(self, function: Callable[..., int], *arguments: object, claims: str = "") -> None:

@@ -189,7 +189,7 @@ EXPORTERS: dict[str, Exporter] = {}
 
 
 def exports(*layer_types: str) -> Callable[[Exporter], Exporter]:
-    """Register what writes layers of these types."""
+    """Register a function that writes layers of these types."""
 
     def register(exporter: Exporter) -> Exporter:
         for layer_type in layer_types:
@@ -229,7 +229,7 @@ class Operation:
         return self.inputs[index] if index < len(self.inputs) else ""
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of what is in an input slot."""
+        """Return the shape of the value in an input slot."""
         return self._info(self.layer.spec.input_index(name)).static_shape
 
     @property

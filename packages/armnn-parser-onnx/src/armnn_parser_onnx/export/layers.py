@@ -372,7 +372,7 @@ def _binary(op: Operation, op_type: str) -> str:
 
 @exports("Slice")
 def slice_(op: Operation) -> str:
-    """Slice; a size of -1 is what is left."""
+    """Slice; a size of -1 is the rest of the axis."""
     starts = list(op.d.begin)
     ends = [start + size for start, size in zip(starts, op.output_shape, strict=True)]
     return op.emit("Slice", op.x, op.integers(starts), op.integers(ends))

@@ -851,7 +851,7 @@ def _with_new_rows(
 
 
 def _grouped_bias(operation: Operation, keys: Value) -> Value | None:
-    """Return the bias; what is behind its end does not count."""
+    """Return the bias; elements behind its end are ignored."""
     bias = operation.optional_input(10)
     if bias is None:
         return None

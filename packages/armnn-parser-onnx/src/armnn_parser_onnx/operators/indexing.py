@@ -63,7 +63,7 @@ REDUCTIONS = {
     "max": ScatterNdFunction.MAX,
     "min": ScatterNdFunction.MIN,
 }
-"""How an update and what is there become one, by ONNX's word for it."""
+"""How an update is combined with the element that is there, by ONNX's name."""
 
 
 @operator("ScatterND")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Constants, and operators that hand on what they are given."""
+"""Constants, and operators that return their input."""
 
 from __future__ import annotations
 

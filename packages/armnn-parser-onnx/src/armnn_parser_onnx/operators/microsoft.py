@@ -67,7 +67,7 @@ def fused_mat_mul(operation: Operation) -> Value:
 
 @operator("SimplifiedLayerNormalization", domain=MICROSOFT)
 def simplified_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add RmsNormalization, and what it multiplies by if that is an output."""
+    """Add RmsNormalization, and its reciprocal root if that is an output."""
     axis = operation.axis(operation.integer("axis"), len(operation.shape()))
     result = operation.network.add_rms_normalization(
         operation.input(),
@@ -99,7 +99,7 @@ def skip_layer_normalization(operation: Operation) -> Sequence[Value]:
 
 @operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add RmsNormalization of a sum, and what it multiplies by if that is an output."""
+    """Add RmsNormalization of a sum, and its reciprocal root if that is an output."""
     total = _sum(operation, bias=3)
     result = operation.network.add_rms_normalization(
         total,

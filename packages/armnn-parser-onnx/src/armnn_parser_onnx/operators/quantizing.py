@@ -116,7 +116,7 @@ _FEW_BITS = {
     DataType.SIGNED8: (8, 128),
     DataType.UNSIGNED8: (8, 0),
 }
-"""The bits of a type, and what makes its numbers unsigned."""
+"""The bits of a type, and the offset that makes its numbers unsigned."""
 
 
 _STORED = {
@@ -376,7 +376,7 @@ _LARGEST_OF_FOUR_BITS = 6.0
 
 @operator("GatherBlockQuantized", domain=MICROSOFT)
 def gather_block_quantized(operation: Operation) -> Value:
-    """Add Gather of the bytes, scales and zero points, and DequantizeBlocks of what was found."""
+    """Add Gather of bytes, scales and zero points, and DequantizeBlocks of the gathered rows."""
     rank, kind = len(operation.shape()), operation.data_type(0)
     gathered = operation.axis(operation.integer("gather_axis"), rank)
     if gathered != 0 or operation.axis(operation.integer("quantize_axis"), rank) != rank - 1:

@@ -101,7 +101,7 @@ def with_sizes(network: Network, texts: Sequence[str]) -> Sized:
 def assigned(
     network: Network, sized: Sized, runtime: Runtime, arguments: argparse.Namespace
 ) -> tuple[Network, Network | None, Report]:
-    """Return the layers of the optimized network, what waits for their data, and the report.
+    """Return the optimized network, the network that waits for its data, and the report.
 
     The report is empty where shapes are open.
 

@@ -99,7 +99,7 @@ def show_cache(arguments: argparse.Namespace) -> int:
 
 
 def _content(entry: CacheEntry) -> str:
-    """Return the model and the shapes of an entry, or what is wrong with it."""
+    """Return the model and the shapes of an entry, or its fault."""
     try:
         header, _ = unpack(mapped(entry.path), is_known=True)
     except (StaleEntryError, OSError) as error:

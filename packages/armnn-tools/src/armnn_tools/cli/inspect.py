@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn inspect``: shows what is in a model, and which backends run which operators."""
+"""``armnn inspect``: shows the layers of a model, and which backends run which operators."""
 
 from __future__ import annotations
 

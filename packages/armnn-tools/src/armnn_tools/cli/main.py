@@ -144,7 +144,7 @@ def _failed(error: BaseException, message: str, code: int, *, as_json: bool) -> 
 
 
 class _Formatter(logging.Formatter):
-    """Names options in what the core logs, as errors do."""
+    """Replaces keywords in the core's log by options of the command, as errors do."""
 
     def format(self, record: logging.LogRecord) -> str:
         return as_options(super().format(record))

@@ -535,7 +535,7 @@ _PYTHON = {
 
 @functools.cache
 def _spellings() -> tuple[dict[str, str], re.Pattern[str]]:
-    """Return the option of each argument, and what finds arguments in a text."""
+    """Return the option of each argument, and a pattern that finds arguments in a text."""
     known = _PYTHON | {field.name: flag_of(field) for field in fields(OptimizerOptions)}
     names = "|".join(sorted(known, key=len, reverse=True))
     values = r"True|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|"
@@ -594,7 +594,7 @@ def add_seed_argument(group: argparse._ActionsContainer) -> None:
 
 
 def add_data_arguments(group: argparse._ActionsContainer) -> None:
-    """Add the options for the inputs of a run: ``--input`` and what goes with it."""
+    """Add the options for the inputs of a run: ``--input`` and related ones."""
     group.add_argument(
         "--input",
         metavar="NAME=SOURCE",

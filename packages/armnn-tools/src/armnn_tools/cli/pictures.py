@@ -111,7 +111,7 @@ class _Target:
 def read_picture(
     path: Path, info: TensorInfo, options: PictureOptions
 ) -> tuple[NDArray[Any], list[str]]:
-    """Return a picture as an array, and notes on what was done and assumed.
+    """Return a picture as an array, and notes on conversions and assumptions.
 
     Args:
         path: A file of a format that Pillow reads; of several frames the first counts.

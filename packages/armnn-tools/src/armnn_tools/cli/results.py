@@ -516,7 +516,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def folded_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
-    """Return the rows of a report, with what repeats folded.
+    """Return the rows of a report, with repeated ones folded.
 
     A compiled part's layers that follow each other and have the same reasons are one row. So are
     three and more such rows that follow each other, of one part or of several, if rows above them

@@ -653,7 +653,7 @@ def _write_outputs(
     *,
     as_real_values: bool,
 ) -> dict[str, str]:
-    """Write outputs to their files; return the path of each by what it holds."""
+    """Write outputs to their files; return the path of each by its output."""
     written: dict[str, str] = {}
     for name, paths in files.items():
         for at, (path, arrays) in enumerate(zip(paths, outputs, strict=True)):
@@ -694,7 +694,7 @@ def _write_profiles(
     arguments: argparse.Namespace,
     recorder: Recorder | None,
 ) -> dict[str, str]:
-    """Write the profiles that the options ask for; return the path of each by what it is."""
+    """Write the profiles that the options ask for; return the path of each by its kind."""
     written: dict[str, str] = {}
     if recorder is None:
         return written
@@ -713,7 +713,7 @@ def _write_profiles(
 
 
 def _write_record(loaded: LoadedNetwork, path: str | None) -> dict[str, str]:
-    """Write the record of execution, if there is a file for it; return its path by what it is."""
+    """Write the record of execution, if there is a file for it; return its path by its kind."""
     if path is None:
         return {}
     with progress("Writing the record"), writing(Path(path)):

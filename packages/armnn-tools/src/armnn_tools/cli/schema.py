@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn schema``: the JSON Schemas of what commands print with ``--json``, and of records.
+"""``armnn schema``: the JSON Schemas of documents that commands print, and of records.
 
 A member that a command adds, renames or leaves out is a change here, too: the tests of the commands
 check every document that they print. Numbers that may be NaN or infinite are texts then.

@@ -197,7 +197,7 @@ def _tune_machine(arguments: argparse.Namespace) -> int:
 
 
 def _measured_costs(wanted: list[str] | None) -> tuple[str, Mapping[str, Any]]:
-    """Return the id of the backend to tune, and what its tuner measured."""
+    """Return the id of the backend to tune, and the measurements of its tuner."""
     tuners = {entry.name: entry for entry in entry_points(_TUNERS)}
     if not tuners:
         command = install_command(BACKENDS[CPU_ACC])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn verify``: says what differs today from a record of ``armnn run --record FILE``."""
+"""``armnn verify``: compares today's setup with a record of ``armnn run --record FILE``."""
 
 from __future__ import annotations
 

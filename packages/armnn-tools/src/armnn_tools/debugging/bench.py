@@ -78,7 +78,7 @@ class Bench:
         return self._load(network, inputs, self._backends, self.options)
 
     def layers(self, network: Network, inputs: Arrays) -> tuple[Network, Network | None]:
-        """Return a network's layers as backends get them, and what waits for data of these.
+        """Return a network's layers as backends get them, and the rest, which waits for their data.
 
         Raises:
             ArmnnError: It cannot be prepared for these inputs.
@@ -195,7 +195,7 @@ class LoadedPart:
         return outputs
 
     def after_layer(self, layer: Layer, outputs: Sequence[TensorHandle]) -> None:
-        """Show the observer what a step has computed."""
+        """Show the observer the results of a step."""
         if self.observer is None:
             return
         for value, handle in zip(layer.outputs, outputs, strict=True):

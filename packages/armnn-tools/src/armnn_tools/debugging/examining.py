@@ -343,7 +343,7 @@ def _moved(
 
 
 def farthest(truth: Mapping[Value, Reals], others: Sequence[Mapping[Value, Reals]]) -> RealValues:
-    """Return the truth moved by what others allow.
+    """Return the truth, moved by the largest distance of other right values.
 
     Args:
         truth: The truth.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The judgment of one output, and what rounding alone explains.
+"""The judgment of one output: the error, and the bound that rounding explains.
 
 There are three opinions about an output. The truth is computed in float64, the reference in the
 layer's own type. Its distance from the truth is the error that the type explains; an output is

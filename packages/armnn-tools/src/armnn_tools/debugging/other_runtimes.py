@@ -59,7 +59,7 @@ def compare_with_tool(
         reference: The id of the backend that defines what is right; it must compute Float64.
         inputs: One mapping from names to arrays per sample; random ones if left out, and the first
             values of states.
-        samples: How many random samples there are.
+        samples: How many random samples to run.
         creation_options: The options of the runtime.
 
     Raises:

@@ -100,7 +100,7 @@ def find_wrong_pass(
         model: The path of a model file, or a network.
         reference: The id of the backend that defines what is right; it must compute Float64.
         inputs: One mapping from names to arrays per sample; random ones if left out.
-        samples: How many random samples there are.
+        samples: How many random samples to run.
         creation_options: The options of the runtime.
 
     Raises:

@@ -80,7 +80,7 @@ def transferable(options: CreationOptions) -> dict[str, Any]:
 
 
 def transferable_optimizer(options: OptimizerOptions) -> dict[str, Any]:
-    """Return the options of a preparation, without what shows tensors."""
+    """Return the options of a preparation, without those that print tensors."""
     hidden = replace(options, debug=False, debug_to_file=False, verdicts="")
     found = {each.name: getattr(hidden, each.name) for each in fields(hidden)}
     return {**found, "shape_inference_method": hidden.shape_inference_method.arm_name}

@@ -180,7 +180,7 @@ class _Search:
         return [*known, *trials[1:]] if known else trials
 
     def _checked(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:
-        """Put the fastest right trial first; note what is wrong."""
+        """Put the fastest right trial first; mark wrong ones."""
         wrong: list[Trial] = []
         waiting = list(trials)
         while waiting and _is_usable(waiting[0]):
@@ -202,7 +202,7 @@ class _Search:
         )
 
     def _measured_again(self, trials: Sequence[Trial], deadline: float) -> list[Trial]:
-        """Measure again what a wrong choice kept from turns."""
+        """Measure the trials again that a wrong one has kept from runs in turns."""
         usable = [each for each in trials if _is_usable(each)]
         if len(usable) < 2 or time.monotonic() >= deadline:
             return list(trials)

@@ -566,7 +566,7 @@ def exception_of(
     names: Sequence[str] = (),
     options: Collection[str] = (),
 ) -> ArmnnError:
-    """Return the exception that says what failed, where and why.
+    """Return an exception with the failed action, the place and the reason.
 
     Args:
         failure: The failure of the function.

@@ -167,7 +167,7 @@ class NativeQueue(MemoryManager):
         return NativeEvent(made, table, self.backend)
 
     def finish(self) -> None:
-        """Wait for what was enqueued; see :meth:`NativeEvent.wait`."""
+        """Wait for the commands that were enqueued; see :meth:`NativeEvent.wait`."""
         event = self.event()
         if event is not None:
             event.wait()

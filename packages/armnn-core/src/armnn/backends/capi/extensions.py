@@ -140,7 +140,7 @@ class _Bytes:
 
 
 _NEVER: Final = 0
-"""The deadline of what may take as long as it likes."""
+"""The deadline of work without a limit."""
 
 _SLICE: Final = 0.05
 """Seconds after which Python looks up from waiting, so that Ctrl-C works."""

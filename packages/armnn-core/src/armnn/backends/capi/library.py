@@ -187,7 +187,7 @@ class _Keeper:
             del self._destroying[place]
 
     def _destroy_postponed(self) -> None:
-        """Destroy what was dropped within callbacks, in a thread for that."""
+        """Destroy the objects that were dropped within callbacks, in a thread of its own."""
         while self._postponed:
             try:
                 guard = self._postponed.popleft()
@@ -196,7 +196,7 @@ class _Keeper:
             self.destroy(guard)
 
     def destroy_with_children(self, root: NativeObject) -> None:
-        """Destroy an object and what was made of it, youngest first, save memory that is held."""
+        """Destroy an object and those made of it, youngest first, but for memory that is held."""
         with self._lock:
             of_root = [n for n, guard in tuple(self._guards.items()) if _is_of(guard, root)]
             numbers = sorted(of_root, reverse=True)
@@ -216,7 +216,7 @@ class _Keeper:
                 self.destroy(guard)
 
     def _wait_for_children(self, root: NativeObject) -> None:
-        """Wait for other threads that destroy what was made of an object."""
+        """Wait for other threads that destroy objects made of this one."""
         thread = threading.get_ident()
         while any(
             by != thread and _is_of(guard, root)
@@ -264,7 +264,7 @@ class _Keeper:
 
 
 _DESTROYED_SECONDS: Final = 0.0005
-"""The time between two looks at what other threads destroy."""
+"""The time between two checks of objects that other threads destroy."""
 
 _PATIENCE_SECONDS: Final = 2.0
 """How long the end of the process waits for these threads."""
@@ -437,7 +437,7 @@ def host_extension(name: str) -> int | None:
 
 
 WORKERS_LIMIT: Final = 8
-"""Threads at most: what needs more has a thread pool of its own."""
+"""The most threads; a program that needs more has a pool of its own."""
 
 _in_worker: Final = threading.local()
 _lock: Final = threading.Lock()

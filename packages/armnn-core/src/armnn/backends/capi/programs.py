@@ -77,7 +77,7 @@ def _give_back(number: int | None) -> None:
 
 
 _GIVE_BACK: Final = abi.ReleaseFn(_give_back)
-"""Lets go what was lent; any thread may call it."""
+"""Ends a loan; any thread may call it."""
 
 
 class NativeProgram(NativeObject, Program):
@@ -101,7 +101,7 @@ class NativeProgram(NativeObject, Program):
         footprint: Footprint | None = None,
         device: NativeDevice | None = None,
     ) -> None:
-        """Own what compile or deserialize returned.
+        """Own the program that compile or deserialize returned.
 
         Raises:
             BackendError: The pointer was NULL.
@@ -217,7 +217,7 @@ _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The facts of a serialized program: what made it, of which graph, for which device.
+    """The facts of a serialized program: backend and versions, graph and device.
 
     Attributes:
         backend: The id of the backend.

@@ -225,7 +225,7 @@ class Constants:
             return reference, ctypes.pointer(self._held[reference].tensor)
 
     def let_go_by(self, reference: int, let_go: Callable[[], None] | None) -> None:
-        """Say later what takes a lent constant out.
+        """Set the function that takes a lent constant out, once it is known.
 
         It counts if no other caller holds the constant, as in :meth:`lend`.
         """

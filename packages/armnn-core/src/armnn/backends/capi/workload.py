@@ -62,7 +62,7 @@ class _Ports:
     def tensor(
         self, index: int, handle: TensorHandle, *, is_output: bool
     ) -> tuple[abi.Tensor, _Port | _DevicePort | None]:
-        """Return a tensor for C, and what copies it.
+        """Return a tensor for C, and a function that copies it.
 
         Args:
             index: Its place among the inputs or outputs.

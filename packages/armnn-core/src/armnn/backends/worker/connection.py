@@ -140,7 +140,7 @@ class Transport:
             self._socket = socket.socket(fileno=own)
 
     def close(self) -> None:
-        """Close what came and was not taken."""
+        """Close the descriptors that came and were not taken."""
         while self.received:
             os.close(self.received.pop())
         if self._socket is not None:
@@ -274,7 +274,7 @@ _OUTPUT_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a worker is started, and what it may use.
+    """How a worker is started, and its limits.
 
     Attributes:
         name: The id by which the user knows the backend.
@@ -550,7 +550,7 @@ class WorkerConnection:
         return WorkerLostError(str(self.fault), self.recipe.name)
 
     def close(self) -> None:
-        """End the worker, and release what it held here."""
+        """End the worker, and release its resources in this process."""
         for each in self._finalizers:
             each.detach()
         with self._lock:  # a request of another thread must not read a descriptor's next owner

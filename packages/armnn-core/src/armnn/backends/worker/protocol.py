@@ -156,7 +156,7 @@ def _document(text: bytes) -> dict[str, Any]:
 
 Document = dict[str, Any]
 Program = Callable[[object], Any]
-"""Encodes what a PreCompiled layer holds, or decodes it."""
+"""Encodes or decodes the object of a PreCompiled layer."""
 
 TEXT_LIMIT: Final = 4000
 _T = TypeVar("_T")
@@ -164,7 +164,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Some layers and what they read, as encoded or decoded.
+    """Some layers and their inputs, as encoded or decoded.
 
     Attributes:
         rows: The layers by row: inputs, constants, layers.

@@ -66,7 +66,7 @@ class IsolatedBackend(NetworkBackend):
     """
 
     def __init__(self, backend_id: str, supervisor: Supervisor) -> None:
-        """Ask the worker what the backend is.
+        """Ask the worker for the facts of the backend.
 
         Args:
             backend_id: The id by which the user knows it.

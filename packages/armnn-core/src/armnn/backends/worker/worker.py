@@ -135,7 +135,7 @@ class Served:
         self._numbers = itertools.count(PROGRAMS_FROM)
 
     def answer(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
-        """Do what a request says.
+        """Carry out a request.
 
         Raises:
             ProtocolError: It is not a request.

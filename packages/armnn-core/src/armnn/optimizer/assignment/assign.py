@@ -534,8 +534,8 @@ def _too_light(
     if results + count // _PRODUCTS_PER_BYTE >= saved:
         return None
     return (
-        f"its part of {_count_of(layers)}, {count} multiply-adds and {results} bytes of results, "
-        f"is less work than the {copies} copies of {size} bytes in all that this saves"
+        f"its part ({_count_of(layers)}, {count} multiply-adds, {results} bytes of results) is "
+        f"less work than the {copies} copies ({size} bytes) that moving it saves"
     )
 
 

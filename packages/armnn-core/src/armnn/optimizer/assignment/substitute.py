@@ -273,7 +273,7 @@ def _apply(
     done: dict[Layer, None],
     replaced: dict[Layer, Layer],
 ) -> dict[Value, Value]:
-    """Carry a backend's views out; return what replaced each value."""
+    """Carry a backend's views out; return the replacement of each value."""
     moved: dict[Value, Value] = {}
     for substitution in views.substitutions:
         layers = _splice(network, substitution, moved)

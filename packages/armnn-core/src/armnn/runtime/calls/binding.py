@@ -709,7 +709,7 @@ def check_usable(array: NDArray[Any], what: str) -> None:
 
 
 def _taken_out(given: dict[str, Any]) -> dict[str, Buffer]:
-    """Remove the buffers, which are memory of devices, from what a caller gave; return them."""
+    """Remove the buffers, which are memory of devices, from the caller's arrays; return them."""
     names = [name for name, each in given.items() if type(each) is Buffer]
     return {name: given.pop(name) for name in names}
 
@@ -748,7 +748,7 @@ def refuse_devices(read: Mapping[str, Buffer], written: Mapping[str, Buffer], wh
 
 
 def _overlap(inputs: Mapping[str, NDArray[Any]], outputs: Mapping[str, NDArray[Any]]) -> bool:
-    """Return whether a call overwrites what it reads."""
+    """Return whether a call overwrites its inputs."""
     return any(np.may_share_memory(a, b) for a in inputs.values() for b in outputs.values())
 
 

@@ -127,7 +127,7 @@ _Made = TypeVar("_Made")
 def checked_control(
     timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
 ) -> RunControl:
-    """Return the control of a run: what its caller watches or limits.
+    """Return the control of a run: deadline, cancellation and profiler.
 
     Raises:
         InvalidArgumentError: An argument is of another kind.

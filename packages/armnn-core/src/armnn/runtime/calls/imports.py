@@ -499,7 +499,7 @@ class _BoundArrays:
     def run(
         self, given: Mapping[str, NDArray[Any]], targets: Targets, control: RunControl | None
     ) -> dict[str, NDArray[Any]]:
-        """Run once; copy what is neither imported nor exported."""
+        """Run once; copy tensors that are neither imported nor exported."""
         for name, array in given.items():
             if name not in self.imported:
                 np.copyto(self.inputs[name], array)

@@ -398,7 +398,7 @@ class Ports:
         reached: Callable[[], Collection[tuple[int, int]]] = tuple,
         copies: dict[str, str] | None = None,
     ) -> None:
-        """Take note of what the network takes and makes.
+        """Record the inputs and outputs of the network.
 
         Args:
             optimized: The network.

@@ -28,7 +28,7 @@ class Underway(Protocol):
     """A run in progress, by thread or by backend."""
 
     def wait(self, timeout: float | None) -> bool:
-        """Return whether it has ended; raise what it failed with."""
+        """Return whether it has ended; raise its error."""
         ...
 
     def stop(self) -> None:
@@ -138,7 +138,7 @@ class ThreadRun:
         return made
 
     def wait(self, timeout: float | None) -> bool:
-        """Return whether it has ended; raise what it failed with."""
+        """Return whether it has ended; raise its error."""
         try:
             self._future.result(timeout)
         except TimeoutError:
@@ -170,7 +170,7 @@ class BackendRun:
         self._end: Callable[[bool], None] | None = end
 
     def wait(self, timeout: float | None) -> bool:
-        """Return whether it has ended; raise what it failed with."""
+        """Return whether it has ended; raise its error."""
         try:
             if not self._task.wait(timeout):
                 return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Failures: what makes two of them the same, and the files that show one to others."""
+"""Failures: when two of them are the same, and the files that reproduce one."""
 
 from __future__ import annotations
 

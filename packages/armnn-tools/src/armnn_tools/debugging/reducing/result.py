@@ -133,7 +133,7 @@ class Result:
     def _model(
         self, best: Variant, failure: Failure, outputs: Arrays
     ) -> tuple[Path, int, list[Path]]:
-        """Write model and script; return what shows the failure."""
+        """Write model and script; return the files that show the failure."""
         if self.search.judge.command:
             write_model(best.network, self.target)
             return self.target, 0, []

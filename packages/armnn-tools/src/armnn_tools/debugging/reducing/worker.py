@@ -45,7 +45,7 @@ class Job:
 
 
 def serve(job: str, channel: Channel) -> None:
-    """Reply to requests with what is wrong with a model.
+    """Reply to requests with the failure of a model.
 
     A request is the paths of a model and of its pickled inputs, and a number of runs.
 
