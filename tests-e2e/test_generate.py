@@ -16,6 +16,8 @@ import onnxruntime_genai as genai
 import pytest
 
 import armnn_generate
+from armnn.errors import InvalidArgumentError
+from armnn_generate import compile_folder
 from fakes.decoders import SIZE, write_genai_folder, write_hugging_face_folder
 
 MESSAGES = [{"role": "user", "content": "Hello thé, one and the other"}]
@@ -116,6 +118,101 @@ def test_tokens_are_those_of_onnxruntime(tmp_path: Path, write: Any, backend: st
         while len(made) < len(expected):
             made.append(int(cache.append(made[-1:]).argmax()))
     assert made == expected
+
+
+def prune_head(model: onnx.ModelProto) -> None:
+    """Let logits be of the last token only, as ``prune_lm_head`` of onnxruntime-genai's builder."""
+    (head,) = (node for node in model.graph.node if node.output[0] == "head")
+    held = {"minus one": np.array(-1), "second axis": np.array([1])}
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(v, n) for n, v in held.items())
+    make = onnx.helper.make_node
+    nodes = [
+        make("Gather", [head.input[0], "minus one"], ["taken"], axis=1),
+        make("Unsqueeze", ["taken", "second axis"], ["pruned"]),
+    ]
+    head.input[0] = "pruned"
+    at = [*model.graph.node].index(head)
+    for node in reversed(nodes):
+        model.graph.node.insert(at, node)
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+
+
+def hide_pruning(model: onnx.ModelProto) -> None:
+    """Let logits be of the last token only, in a way that the parser does not change."""
+    prune_head(model)
+    (node,) = (node for node in model.graph.node if node.op_type == "Unsqueeze")
+    node.op_type = "Reshape"
+    node.input[1] = "pruned shape"
+    model.graph.initializer.append(
+        onnx.numpy_helper.from_array(np.array([0, 1, -1]), "pruned shape")
+    )
+
+
+@pytest.mark.parametrize("change", [prune_head, hide_pruning])
+def test_models_of_the_last_logits_only(tmp_path: Path, change: Any) -> None:
+    folder = write_genai_folder(tmp_path / "model")
+    model = onnx.load(folder / "model.onnx")
+    change(model)
+    onnx.save(model, folder / "model.onnx")
+    session = ort.InferenceSession(folder / "model.onnx")
+    tokens = np.random.default_rng(2).integers(0, 250, 45).tolist()
+    with armnn_generate.load(folder, ["CpuRef"]) as generator:
+        chat = generator.conversation().stream(tokens, max_tokens=12, do_sample=False)
+        "".join(chat)
+    assert chat.tokens == greedy(session, tokens, 12)
+
+
+def add_long_angles(folder: Path, short: int) -> None:
+    """Let texts of more tokens have other angles, as models with LongRoPE have."""
+    model = onnx.load(folder / "model.onnx")
+    graph, make = model.graph, onnx.helper.make_node
+    tables = [each for each in graph.initializer if each.name in ("cos", "sin")]
+    branches = []
+    for name, rows in (("long", slice(None)), ("short", slice(short))):
+        made = []
+        for table in tables:
+            held = onnx.numpy_helper.to_array(table)[rows]
+            held = held[::-1].copy() if name == "long" else held
+            tensor = onnx.numpy_helper.from_array(held, f"{table.name}.{name}")
+            made.append(make("Constant", [], [tensor.name], value=tensor))
+        outputs = [
+            onnx.helper.make_tensor_value_info(each.output[0], onnx.TensorProto.FLOAT, None)
+            for each in made
+        ]
+        branches.append(onnx.helper.make_graph(made, name, [], outputs))
+    for table in tables:
+        graph.initializer.remove(table)
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(short), "short"))
+    at = [*graph.node].index(next(node for node in graph.node if node.output[0] == "total_64")) + 1
+    names = [table.name for table in tables]
+    branch = dict(zip(("then_branch", "else_branch"), branches, strict=True))
+    graph.node.insert(at, make("If", ["is_long"], names, **branch))
+    graph.node.insert(at, make("Greater", ["total_64", "short"], ["is_long"]))
+    onnx.save(model, folder / "model.onnx")
+
+
+def test_long_texts_have_their_own_angles(tmp_path: Path) -> None:
+    """Each token is onnxruntime's for all tokens before it at once."""
+    folder = write_genai_folder(tmp_path / "model")
+    add_long_angles(folder, 50)
+    session = ort.InferenceSession(folder / "model.onnx")
+    tokens = np.random.default_rng(2).integers(0, 250, 45).tolist()
+    with armnn_generate.load(folder, ["CpuRef"]) as generator:
+        cache = generator.model.new_cache()
+        made = [int(cache.append(tokens).argmax())]
+        while len(made) < 9:
+            assert made[-1:] == greedy(session, [*tokens, *made[:-1]], 1)
+            made.append(int(cache.append(made[-1:]).argmax()))
+        assert made[-1:] == greedy(session, [*tokens, *made[:-1]], 1)
+        assert cache.computed == 45 + 8 + 50  # the 50 before the first long text twice
+        cache.rewind(40)
+        assert [int(cache.append(tokens[40:]).argmax())] == made[:1]
+    with pytest.raises(InvalidArgumentError, match="the capacity is 51, expected 1 to 50"):
+        compile_folder(folder, folder / "m.armnn-prepared", ["CpuRef"], capacity=51)
+    compile_folder(folder, folder / "m.armnn-prepared", ["CpuRef"])
+    with armnn_generate.load(folder, ["CpuRef"], file="m.armnn-prepared") as generator:
+        assert generator.folder.context_length == 50
+        assert [int(generator.model.new_cache().append(tokens).argmax())] == made[:1]
 
 
 PROGRAM = """\

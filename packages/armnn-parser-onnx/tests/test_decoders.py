@@ -119,7 +119,8 @@ def attention(behind: onnx.NodeProto) -> bytes:
         for name in names
     ]
     held = {"weights": np.zeros((32, 5), np.float32), "bytes": np.zeros((5, 1, 16), np.uint8)}
-    held["scales"] = np.ones((5, 1), np.float32)
+    held |= {"scales": np.ones((5, 1), np.float32), "stored": np.zeros((32, 5), np.int8)}
+    held["step"] = np.array(1, np.float32)
     node = helper.make_node(
         "GroupQueryAttention",
         ["packed", "", "", *names, "seqlens", "total"],
@@ -129,7 +130,7 @@ def attention(behind: onnx.NodeProto) -> bytes:
         kv_num_heads=2,
     )
     graph = helper.make_graph(
-        [node, behind],
+        [node, helper.make_node("DequantizeLinear", ["stored", "step"], ["read"]), behind],
         "attention",
         [
             helper.make_tensor_value_info("packed", float32, ["batch", "new", 64]),
@@ -147,6 +148,7 @@ def attention(behind: onnx.NodeProto) -> bytes:
 
 
 PRODUCT = helper.make_node("MatMul", ["heads", "weights"], ["y"])
+STORED = helper.make_node("MatMul", ["heads", "read"], ["y"])
 FORM = {"K": 32, "N": 5, "bits": 4, "block_size": 32}
 FEW_BITS = helper.make_node(
     "MatMulNBits", ["heads", "bytes", "scales"], ["y"], domain="com.microsoft", **FORM
@@ -159,7 +161,9 @@ def sizes_of_caches(content: bytes) -> dict[str, object]:
     return {name: shape[3] for name, shape in shapes.items() if shape and len(shape) == 4}
 
 
-@pytest.mark.parametrize("behind", [PRODUCT, FEW_BITS], ids=["MatMul", "MatMulNBits"])
+@pytest.mark.parametrize(
+    "behind", [PRODUCT, STORED, FEW_BITS], ids=["MatMul", "DequantizeLinear", "MatMulNBits"]
+)
 def test_the_size_of_caches_follows_from_the_product_behind(behind: onnx.NodeProto) -> None:
     assert sizes_of_caches(attention(behind)) == {"past_key": 8, "past_value": 8}
 

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 CHUNKS: Final = (1, 8, 32, 128)
 """How many tokens a call may have."""
 
+_SHORT_CONTEXT: Final = "original_max_position_embeddings"
+"""The key of the metadata, as the parser calls it, for models with LongRoPE."""
+
+_BLOCK: Final = 256
+"""By how many tokens the room of caches grows."""
+
 _LOGITS_WANTED: Final = "num_logits_to_keep"
 """An input that some exporters add: for how many of the last tokens logits are computed."""
 
@@ -52,6 +58,8 @@ class LanguageModel:
     Attributes:
         network: The loaded network.
         folder: The facts of its folder.
+        short_context: The most tokens of a text that is computed with the angles of short texts,
+            where the model has others for longer ones; else the context.
     """
 
     def __init__(
@@ -77,6 +85,8 @@ class LanguageModel:
         fixed = [shape[2] for shape in rooms if len(shape) == 4 and isinstance(shape[2], int)]
         if fixed:  # as in a prepared model
             self.folder = replace(folder, context_length=min(*fixed, folder.context_length))
+        most = self.folder.context_length
+        self.short_context = min(most, _short_context(self.network.metadata) or most)
         # Caches that get longer with each call are no states.
         self.is_in_place = all(name in self.network.caches for name in self.caches)
         self._row = f"{folder.logits}.row"  # as the parser calls it
@@ -95,6 +105,10 @@ class LanguageModel:
                 f"it has no inputs such as {_numbered(folder.caches[0][0], 0)!r}, without which "
                 "each token would compute all earlier ones again: export it with caches"
             )
+
+        shape = self.network.outputs[folder.logits].shape
+        is_of_all = shape is not None and len(shape) == 3 and isinstance(shape[1], str)
+        self._takes_filler = is_of_all or self._row in self.network.inputs
 
     @functools.cached_property
     def weight_bytes(self) -> int:
@@ -155,7 +169,7 @@ class LanguageModel:
         sizes = [*CHUNKS]
         if prompts:
             needed = {
-                size for count in prompts for _, size in chunks(range(min(count, most)), most)
+                size for count in prompts for _, size in self.chunks(range(min(count, most)), most)
             }
             sizes = sorted({1, *needed})
         cache = self.new_cache()
@@ -163,6 +177,10 @@ class LanguageModel:
             if size <= most:
                 cache.append([0] * size)
                 cache.rewind(0)
+
+    def chunks(self, tokens: Sequence[int], room: int) -> Iterator[tuple[Sequence[int], int]]:
+        """Yield the tokens of each call, and how many they are; see :func:`chunks`."""
+        return chunks(tokens, room, takes_filler=self._takes_filler)
 
     def new_cache(self) -> TokenCache:
         """Return a cache without tokens, for a conversation."""
@@ -215,10 +233,14 @@ def compile_folder(
         OSError: The file cannot be written.
     """
     found = read_folder(folder, model)
-    rows = found.context_length if capacity is None else integer(capacity, "the capacity")
-    if not 0 < rows <= found.context_length:
-        raise refused("the capacity", capacity, f"1 to {found.context_length}, the context")
     network = armnn.parse(found.model, parser_options=_parsing(found))
+    most, what = found.context_length, "the context"
+    short = _short_context(network.metadata)
+    if short is not None and short < most:
+        most, what = short, "as longer texts have other rotary angles"
+    rows = most if capacity is None else integer(capacity, "the capacity")
+    if not 0 < rows <= most:
+        raise refused("the capacity", capacity, f"1 to {most}, {what}")
     infos = {layer.name: layer.output.info for layer in network.inputs}
     caches = caches_of(found, infos, [layer.name for layer in network.outputs])
     sets = []
@@ -236,6 +258,12 @@ def compile_folder(
         return runtime.compile_network(
             network, file, backends, shapes=sets, states="auto", **keywords
         )
+
+
+def _short_context(metadata: Mapping[str, str]) -> int | None:
+    """Return the most tokens of a text with the first kind of angles, None for one kind."""
+    said = metadata.get(_SHORT_CONTEXT, "")
+    return int(said) if said.isdecimal() and len(said) < 10 and int(said) else None
 
 
 def _cache_shape(
@@ -268,6 +296,8 @@ class TokenCache(ABC):
         self.model = model
         self.tokens: list[int] = []
         self.computed = 0
+        self._is_long = False
+        self._start()
 
     def append(self, tokens: Sequence[int]) -> NDArray[np.float32]:
         """Compute tokens behind those that are there; return the logits of the last one.
@@ -287,7 +317,15 @@ class TokenCache(ABC):
                 f"{len(tokens)} tokens were given behind {len(self.tokens)}, expected 1 to {room}: "
                 f"the context of the model has {most}"
             )
-        for chunk, size in chunks(tokens, room):
+        short = self.model.short_context
+        if (len(self.tokens) + len(tokens) > short) != self._is_long:
+            # Keys are turned by the angles of short or of long texts, all of them alike.
+            tokens = [*self.tokens, *tokens]
+            self.tokens.clear()
+            self._is_long = not self._is_long
+            self._start()
+        room = (most if self._is_long else short) - len(self.tokens)
+        for chunk, size in self.model.chunks(tokens, room):
             filled = np.zeros((1, size), np.int64)
             filled[0, : len(chunk)] = chunk
             logits = self._run(filled, len(chunk))
@@ -330,6 +368,10 @@ class TokenCache(ABC):
         del self.tokens[length:]
 
     @abstractmethod
+    def _start(self) -> None:
+        """Make an empty cache."""
+
+    @abstractmethod
     def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
         """Compute tokens behind those that are there; return logits.
 
@@ -344,9 +386,15 @@ class TokenCache(ABC):
 class _CacheInPlace(TokenCache):
     """The states of a stream: the network writes further rows into them."""
 
-    def __init__(self, model: LanguageModel) -> None:
-        super().__init__(model)
-        self._stream = model.network.stream()
+    def _start(self) -> None:
+        model = self.model
+        capacity = None
+        if self._is_long:
+            capacity = model.short_context + _BLOCK
+        elif model.short_context < model.folder.context_length and model.short_context % _BLOCK:
+            # A text is as long for the model as its cache has room: no block may go beyond that.
+            capacity = model.short_context
+        self._stream = model.network.stream(capacity=capacity)
 
     def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
         self._forget_others()
@@ -373,9 +421,8 @@ class _CacheInPlace(TokenCache):
 class _GrowingCache(TokenCache):
     """A cache of which each call makes a longer copy, as plain exports have it."""
 
-    def __init__(self, model: LanguageModel) -> None:
-        super().__init__(model)
-        self._arrays = {name: model.empty(name, 0) for name in model.caches}
+    def _start(self) -> None:
+        self._arrays = {name: self.model.empty(name, 0) for name in self.model.caches}
 
     def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
         made = self.model.network.run({**self.inputs_of(tokens), **self.model.row_feeds(count)})
@@ -387,17 +434,22 @@ class _GrowingCache(TokenCache):
         return {name: each[:, :, : len(self.tokens)] for name, each in self._arrays.items()}
 
 
-def chunks(tokens: Sequence[int], room: int) -> Iterator[tuple[Sequence[int], int]]:
+def chunks(
+    tokens: Sequence[int], room: int, *, takes_filler: bool = True
+) -> Iterator[tuple[Sequence[int], int]]:
     """Yield the tokens of each call, and how many they are: a last chunk is filled up.
 
     Args:
         tokens: All tokens to compute.
         room: How many the context still takes, filler included: as many or more.
+        takes_filler: Whether a chunk may be filled up: not for a model that computes the logits of
+            the last token only.
     """
     at = 0
     while at < len(tokens):
         left = len(tokens) - at
-        size = max(each for each in CHUNKS if each <= 2 * left and at + each <= room)
+        most = 2 * left if takes_filler else left
+        size = max(each for each in CHUNKS if each <= most and at + each <= room)
         yield tokens[at : at + size], size
         at += size
 

@@ -3,22 +3,30 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
 from armnn_parser_onnx.messages import (
     INT,
     Dimension,
+    Entry,
     Graph,
     Node,
     ValueInfo,
     make_attribute,
     make_type,
 )
+from armnn_parser_onnx.model_file import ModelFile
+from armnn_parser_onnx.tensors import to_array
 
 _PRODUCTS = {("", "MatMul"), ("com.microsoft", "MatMulNBits")}
 _ELEMENTWISE = {"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"}
+_SIZING = {"Cast", "Gather", "Reshape", "Squeeze"}
 _INT64 = 7
+
+SHORT_CONTEXT = "original_max_position_embeddings"
+"""The key of :func:`note_short_context`, the name of this number in configurations of models."""
 
 
 def use_whole_caches(graph: Graph) -> None:
@@ -39,6 +47,11 @@ def state_cache_sizes(graph: Graph) -> None:
     constants = {each.name: each for each in graph.initializer}
     products = {node.input[0]: node for node in graph.node if _is_product(node)}
     for node in graph.node:
+        if node.op_type == "DequantizeLinear" and node.output and node.input[:1]:
+            stored = constants.get(node.input[0])
+            if stored is not None:
+                constants[node.output[0]] = stored
+    for node in graph.node:
         product = products.get(node.output[0]) if node.output else None
         if node.op_type != "GroupQueryAttention" or product is None:
             continue
@@ -55,33 +68,88 @@ def state_cache_sizes(graph: Graph) -> None:
                 size[0].dim_param, size[0].dim_value = None, depth // heads
 
 
-def choose_row(graph: Graph, logits: str) -> None:
+def choose_row(model: ModelFile, logits: str) -> None:
     """Let the last product compute the logits of one token only, which a new input chooses.
 
     The graph stays as it is where that product is not found, or logits are not of all tokens.
 
     Args:
-        graph: The graph.
+        model: The model.
         logits: The name of its output of logits, [batch, tokens, words]. The input is called
             "LOGITS.row" and has one element.
     """
+    graph = model.graph
     product = _last_product(graph, logits)
+    if product is None:
+        return
     rows = _rows_of(graph, logits)
-    if product is None or rows is None:
+    source = _before_the_last(model, product.input[0]) if rows is None else product.input[0]
+    if source is None:
         return
     row, chosen = f"{logits}.row", f"{logits}.chosen"
     gather = Node(
         op_type="Gather",
         name=chosen,
-        input=[product.input[0], row],
+        input=[source, row],
         output=[chosen],
         attribute=[make_attribute("axis", 1)],
     )
     graph.node.insert(graph.node.index(product), gather)
     product.input[0] = chosen
     graph.input.append(ValueInfo(name=row, type=make_type(_INT64, [1])))
-    rows.dim_param, rows.dim_value = None, 1
+    if rows is not None:
+        rows.dim_param, rows.dim_value = None, 1
     graph.value_info = []  # shapes of all tokens
+
+
+def _before_the_last(model: ModelFile, name: str) -> str | None:
+    """Return what a value is the last token of, [batch, 1, numbers]; None if it is not.
+
+    onnxruntime-genai's model builder takes it by Gather and Unsqueeze (``prune_lm_head``).
+    """
+    producers = {output: node for node in model.graph.node for output in node.output}
+    widened = producers.get(name)
+    taken = producers.get(widened.input[0]) if widened is not None and widened.input else None
+    if widened is None or taken is None:
+        return None
+    is_taken = (widened.op_type, taken.op_type) == ("Unsqueeze", "Gather")
+    if not is_taken or _numbers_of(taken).get("axis") != 1 or len(taken.input) != 2:
+        return None
+    return taken.input[0] if _number(model, taken.input[1]) == -1 else None
+
+
+def note_short_context(model: ModelFile, mask: str = "attention_mask") -> None:
+    """Note in the metadata up to how many tokens a model turns by its first table of angles.
+
+    Models with LongRoPE have another table for longer texts, between which the length of the mask
+    decides. A mask for a cache with room is longer than the text, so that who runs such a model
+    gives the cache no more room than this number, until the text is longer.
+    """
+    producers = {output: node for node in model.graph.node for output in node.output}
+    for node in model.graph.node:
+        compared = producers.get(node.input[0]) if node.op_type == "If" and node.input else None
+        if compared is None or compared.op_type != "Greater" or len(compared.input) != 2:
+            continue
+        most = _number(model, compared.input[1])
+        sized: Node | None = producers.get(compared.input[0])
+        while sized is not None and sized.op_type in _SIZING and sized.input:
+            sized = producers.get(sized.input[0])
+        is_length = sized is not None and sized.op_type == "Shape" and sized.input == [mask]
+        if is_length and most is not None and most > 0:
+            entry = Entry(key=SHORT_CONTEXT, value=str(most))
+            model.proto.metadata_props = [*model.proto.metadata_props, entry]
+            return
+
+
+def _number(model: ModelFile, name: str) -> int | None:
+    """Return a constant of one whole number, None if a name is something else."""
+    found = [each for each in model.graph.initializer if each.name == name]
+    for node in model.graph.node:
+        if node.op_type == "Constant" and name in node.output:
+            found += [each.t for each in node.attribute if each.t is not None]
+    if len(found) != 1 or found[0].data_type != _INT64 or math.prod(found[0].dims) != 1:
+        return None
+    return int(to_array(found[0], model.external_data).reshape(()))
 
 
 def _last_product(graph: Graph, logits: str) -> Node | None:

@@ -16,7 +16,12 @@ from armnn_parser_onnx import (
 )
 from armnn_parser_onnx._registry import check_opset
 from armnn_parser_onnx.conversion import convert_model
-from armnn_parser_onnx.decoders import choose_row, state_cache_sizes, use_whole_caches
+from armnn_parser_onnx.decoders import (
+    choose_row,
+    note_short_context,
+    state_cache_sizes,
+    use_whole_caches,
+)
 from armnn_parser_onnx.element_types import dimensions_of, element_type_of
 from armnn_parser_onnx.functions import with_functions_inlined
 from armnn_parser_onnx.graph import Graph
@@ -58,7 +63,10 @@ def parse(
             overwritten as long as the network is there, only replaced by renaming.
         whole_caches: Whether caches that move with the window of their attention
             (``sliding_window_cache`` of GroupQueryAttention) get room for all tokens, so that they
-            never move: results are the same, and a state is written in place.
+            never move: results are the same, and a state is written in place. Where the length of
+            the input ``attention_mask`` chooses between tables of angles, as in models with
+            LongRoPE, the metadata says ``original_max_position_embeddings``, the longest text of
+            the first table.
         row_of: The name of an output of logits, [batch, tokens, words], of which one token is
             wanted: the network has another input "NAME.row", [1], which says the token's place, and
             computes [batch, 1, words]. The network has no such input where the logits are not the
@@ -81,8 +89,9 @@ def parse(
     state_cache_sizes(model.graph)
     if flag(whole_caches, "whole_caches"):
         use_whole_caches(model.graph)
+        note_short_context(model)
     if text(row_of, "row_of"):
-        choose_row(model.graph, row_of)
+        choose_row(model, row_of)
     return network_of(model, survey, overridable=overridable, folded=folded)
 
 
