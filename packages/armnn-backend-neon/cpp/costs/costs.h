@@ -12,35 +12,31 @@
 namespace cpuacc {
 namespace costs {
 
-/* The time of kernels' steps other than multiply-adds, as multiples of a unit of work.h. These multiples are about
- * the same on all CPUs that were measured, so that only few times have to be measured on each.
+/* The times of kernels' steps, as multiples of a unit of work.h. They are about the same on all CPUs that were measured,
+ * so that only few times have to be measured on each.
  */
-/* in multiply-adds of a whole register: a number of a row that all lanes multiply, with its share of the loop */
-constexpr double kRowStep = 0.25;
-constexpr double kMissingSum = 0.25; /* likewise: a sum that a tile lacks, for which each step waits */
-constexpr double kDirectLineTiles = 4.0; /* in tiles: a line of a direct convolution */
-constexpr double kAwaitedRows = 2.0; /* in rows of weights: the wait for one that few rows of the image multiply */
-constexpr double kReadForFiltering1d = 0.5; /* in numbers transformed: one read for filtering along one axis */
-constexpr double kTileRegisterStored = 3.0; /* in products of tile registers: sums that are finished and stored */
-/* Multiply-adds of a depthwise convolution, and of bytes by an instruction that adds four of them, by numbers of 16
- * bits, and by the two ways of a depthwise convolution. Elements of a result of bytes, times the lanes of a register.
- */
-constexpr double kDepthwiseMultiplyAdd = 2.0;
-constexpr double kByteMultiplyAdd = 1.0 / 3.0;
-constexpr double kWidenedByteMultiplyAdd = 0.75;
-constexpr double kByteLineMultiplyAdd = 2.0 / 3.0;
-constexpr double kByteNeighborMultiplyAdd = 3.0;
-constexpr double kStoredByteElements = 32.0;
+/* in multiply-adds of a whole register */
+constexpr double kRowStep = 0.25; /* a number of a row, which all lanes multiply, with its share of the loop */
+constexpr double kMissingSum = 0.25; /* a sum that a tile has too few, so that each step waits for the one before */
+constexpr double kDepthwiseMultiplyAdd = 2.0; /* a product of a depthwise convolution */
+constexpr double kByteMultiplyAdd = 1.0 / 3.0; /* of bytes, by an instruction that adds four products */
+constexpr double kWidenedByteMultiplyAdd = 0.75; /* of bytes, as numbers of 16 bits */
+constexpr double kByteLineMultiplyAdd = 2.0 / 3.0; /* of bytes, depthwise, over interleaved lines */
+constexpr double kByteNeighborMultiplyAdd = 3.0; /* of bytes, depthwise, over gathered neighbors */
+/* in other units */
+constexpr double kDirectLineTiles = 4.0; /* tiles: a line of a direct convolution */
+constexpr double kAwaitedRows = 2.0; /* rows of weights: the wait for one that few rows of the image multiply */
+constexpr double kReadForFiltering1d = 0.5; /* transformed numbers: one that is read for filtering along one axis */
+constexpr double kTileRegisterStored = 3.0; /* products of tile registers: their sums, finished and stored */
+constexpr double kStoredByteElements = 32.0; /* elements: a register of results that are stored as bytes */
 
-/* Loops over elements, in times of costs::element, which is measured on each CPU: a number read, looked at and
- * written; an exponential, or what takes about as long (3 to 5 with AVX2 of Zen 3); a byte that becomes a number of
- * 16 bits; one that is looked up in a table. They only say whether threads share a loop: no bit of a result depends
- * on them.
+/* Loops over elements, as multiples of costs::element, which is measured on each CPU. They only decide whether threads
+ * share a loop: no bit of a result depends on them.
  */
-constexpr double kOneElement = 1.0;
-constexpr double kFunctionElements = 4.0;
-constexpr double kWidenedElements = 0.2;
-constexpr double kLookUpElements = 2.7;
+constexpr double kOneElement = 1.0; /* a number that is read, compared and written */
+constexpr double kFunctionElements = 4.0; /* an exponential or a similar function: 3 to 5 with AVX2 of Zen 3 */
+constexpr double kWidenedElements = 0.2; /* a byte that becomes a number of 16 bits */
+constexpr double kLookUpElements = 2.7; /* a byte that is looked up in a table */
 
 /* Threads. A fork is the handing of a loop to other threads. */
 constexpr double kForksWorthSplitting = 3.0; /* a loop that takes so many times a fork is split among threads */
@@ -147,10 +143,10 @@ constexpr int64_t kLeastInterleavedColumns = 8;
 constexpr size_t kMostLinks = 16;
 constexpr int64_t kShortestRun = 8;
 
-/* Winograd's filtering: channels at least, and the share of the time of plain sums, which are more exact,
- * below which it is chosen. Huge numbers are not to become NaN in its transforms for less than so many ns saved, or than
- * such a share of what an operation takes that does nothing: layers that take little more than that take up to twice
- * the predicted time (3 to 4 channels of 6 x 7, Zen 3: 5.6 us instead of 2.5, 3.4 by plain sums).
+/* Winograd is chosen for kLeastWinogradChannels channels and more, if it takes less than kWorthFiltering of the time of
+ * plain sums, which are more exact, and if it saves kLeastFilteredNs and kLeastFilteredOperations of the time of an
+ * empty operation: huge numbers may become NaN in its transforms, and small layers take up to twice the predicted time
+ * (3 to 4 channels of 6 x 7, Zen 3: 5.6 us instead of 2.5; 3.4 by plain sums).
  */
 constexpr int64_t kLeastWinogradChannels = 16;
 constexpr double kWorthFiltering = 0.99;

@@ -85,7 +85,7 @@ struct Bounds {
 /* All values of a function of bytes. */
 using ByteTable = std::array<uint8_t, 256>;
 
-/* A function that computes each byte from the one at the same place. */
+/* A function that computes each byte from the one at the same index. */
 struct ByteFunction {
   ByteTable table;
   std::optional<Bounds> bounds = std::nullopt; /* if it is a clamp to these */
@@ -107,23 +107,24 @@ struct CopyBox {
   int64_t to_offset = 0;
 };
 
-/* Where an item begins, by its number: items are counted along axes, fastest along the last one. */
-inline int64_t place_of(const Shape &counts, const Shape &steps, int64_t number) {
-  int64_t place = 0;
-  for (size_t axis = counts.size(); axis-- > 0; number /= counts[axis]) place += number % counts[axis] * steps[axis];
-  return place;
+/* The offset of an item, by its number: items are counted along axes, fastest along the last one. */
+inline int64_t offset_of(const Shape &counts, const Shape &steps, int64_t number) {
+  int64_t offset = 0;
+  for (size_t axis = counts.size(); axis-- > 0; number /= counts[axis]) offset += number % counts[axis] * steps[axis];
+  return offset;
 }
 
-struct Places {
+/* The offsets of items that are counted along axes, such as the matrices of a batch. */
+struct ItemOffsets {
   Shape counts; /* along each axis */
   Shape steps; /* from an item to the next one along each axis */
 
-  int64_t of(int64_t number) const { return place_of(counts, steps, number); }
+  int64_t of(int64_t number) const { return offset_of(counts, steps, number); }
 };
 
 /* Where an operation stores its matrices. Steps are in elements; the numbers of a row are side by side. */
 struct OutputMatrices {
-  Places places;
+  ItemOffsets offsets;
   int64_t rows, columns;
   int64_t row_step;
 };

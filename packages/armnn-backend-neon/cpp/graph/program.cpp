@@ -27,7 +27,7 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
   drop_unread_constants();
   arena_ = plan_arena(graph_, scratch_bytes, sharing);
   find_ports();
-  find_places();
+  find_arena_tensors();
 }
 
 std::vector<const void *> Program::read_constants() const {
@@ -116,12 +116,12 @@ void Program::drop_unread_constants() {
   }
 }
 
-void Program::find_places() {
+void Program::find_arena_tensors() {
   for (size_t i = 0; i < graph_.tensors.size(); ++i) {
     const auto id = static_cast<TensorId>(i);
-    const size_t place = arena_.tensors[static_cast<size_t>(graph_.owner(id))];
-    if (graph_.tensors[i].constant == nullptr && place != kNowhere) {
-      places_.push_back({id, place + graph_.offset(id)});
+    const size_t offset = arena_.tensors[static_cast<size_t>(graph_.owner(id))];
+    if (graph_.tensors[i].constant == nullptr && offset != kNowhere) {
+      arena_tensors_.push_back({id, offset + graph_.offset(id)});
     }
   }
 }
@@ -153,8 +153,8 @@ Program::Context::Context(const Program &program, ArenaPool &arenas)
 }
 
 void Program::Context::set_arena(std::byte *arena) {
-  for (const Place &place : program_.places_) {
-    tensors_[static_cast<size_t>(place.tensor)] = arena + place.offset;
+  for (const ArenaTensor &placed : program_.arena_tensors_) {
+    tensors_[static_cast<size_t>(placed.tensor)] = arena + placed.offset;
   }
   arena_ = arena;
 }

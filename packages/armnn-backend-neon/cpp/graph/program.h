@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A compiled subgraph: operations in order, and the place of each tensor. */
+/* A compiled subgraph: operations in order, and where each tensor is in memory. */
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace cpuacc {
 
 class Program {
  public:
-  /* Prepares the operations of a graph, and gives tensors and scratch memory their places in the arena. */
+  /* Prepares the operations of a graph, and lays out tensors and scratch memory in the arena. */
   Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool,
           Sharing sharing, bool multiplies_bfloat16);
 
@@ -96,17 +96,16 @@ class Program {
     size_t index;
     size_t offset; /* from the beginning of the caller's memory */
   };
-  /* Where a tensor is in the arena. */
-  struct Place {
+  struct ArenaTensor {
     TensorId tensor;
-    size_t offset;
+    size_t offset; /* from the beginning of the arena */
   };
   std::vector<size_t> packing_order() const;
   std::vector<size_t> prepare_all(const Setup &setup);
   void drop_constant(TensorId id);
   void drop_unread_constants();
   void find_ports();
-  void find_places();
+  void find_arena_tensors();
 
   Graph graph_;
   const Kernels &kernels_;
@@ -116,7 +115,7 @@ class Program {
   Arena arena_;
   std::vector<Port> inputs_; /* tensors in memory of the caller's */
   std::vector<Port> outputs_;
-  std::vector<Place> places_;
+  std::vector<ArenaTensor> arena_tensors_;
 };
 
 }  // namespace cpuacc

@@ -35,12 +35,12 @@ void gemv_part(const GemvRows &g, const typename Weights::Number *panel, int64_t
     const int64_t column = (vector + v) * kLanes;
     const int64_t left = g.columns - column;
     const int64_t n = left < kLanes ? left : kLanes;
-    const int64_t place = g.first + column;
+    const int64_t offset = g.first + column;
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       if constexpr (Weights::kAreSteps) sums[r][v] *= load_part(g.panel.scales + column, n);
-      if (g.x != nullptr) sums[r][v] += load_part(g.x[row + r] + place, n);
-      if (g.bias != nullptr) sums[r][v] += load_part(g.bias + place, n);
-      store_part(g.y[row + r] + place, sums[r][v], n);
+      if (g.x != nullptr) sums[r][v] += load_part(g.x[row + r] + offset, n);
+      if (g.bias != nullptr) sums[r][v] += load_part(g.bias + offset, n);
+      store_part(g.y[row + r] + offset, sums[r][v], n);
     }
   }
 }

@@ -92,8 +92,8 @@ struct FloatOutput {
   float *float32;
   Bfloat16 *bfloat16 = nullptr;
 
-  __attribute__((always_inline)) FloatOutput operator+(int64_t place) const {
-    return bfloat16 == nullptr ? FloatOutput{float32 + place, nullptr} : FloatOutput{nullptr, bfloat16 + place};
+  __attribute__((always_inline)) FloatOutput operator+(int64_t offset) const {
+    return bfloat16 == nullptr ? FloatOutput{float32 + offset, nullptr} : FloatOutput{nullptr, bfloat16 + offset};
   }
 };
 
@@ -107,7 +107,7 @@ struct FloatInput {
 /* The epilogue of a sum: function(sum + bias + residual). */
 struct Epilogue {
   const float *bias; /* of the first column; nullptr: none */
-  const float *residual; /* at the places of the results; nullptr: none */
+  const float *residual; /* at the indices of the results; nullptr: none */
   Elementwise function;
   const Bfloat16 *bfloat16_residual = nullptr; /* in place of residual; nullptr: none */
 };

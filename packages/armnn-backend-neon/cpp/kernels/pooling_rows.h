@@ -56,14 +56,13 @@ inline void pool_vectors(const Row &row, const Taps &taps, int64_t x, int64_t c,
   }
 }
 
-/* The place of one output's window. */
-struct Place {
+struct OutputWindow {
   Taps taps;
   int64_t count; /* of elements, in the divisor of an average */
 };
 
 template <Pooling P, typename Row>
-inline Place place_of(const Row &row, const Range &rows, int64_t counted_rows, int64_t x) {
+inline OutputWindow window_of(const Row &row, const Range &rows, int64_t counted_rows, int64_t x) {
   const int64_t left = row.left + x * row.stride_x;
   const Range columns = taps_inside(left, row.dilation_x, row.window_width, row.width);
   const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
@@ -75,8 +74,8 @@ inline Place place_of(const Row &row, const Range &rows, int64_t counted_rows, i
 
 /* One output in double, for sums that float32 cannot hold. */
 template <Pooling P, typename Row>
-void pool_in_double(const Row &row, const Place &place, int64_t x) {
-  const Taps &taps = place.taps;
+void pool_in_double(const Row &row, const OutputWindow &window, int64_t x) {
+  const Taps &taps = window.taps;
   const First one{1};
   for (int64_t c = 0; c < row.channels; ++c) {
     double sum = 0.0;
@@ -87,7 +86,7 @@ void pool_in_double(const Row &row, const Place &place, int64_t x) {
         sum += P == Pooling::l2 ? value * value : value;
       }
     }
-    if (place.count > 0) sum /= static_cast<double>(place.count);
+    if (window.count > 0) sum /= static_cast<double>(window.count);
     put(one, row.output + x * row.channels + c, splat(static_cast<float>(P == Pooling::l2 ? __builtin_sqrt(sum) : sum)));
   }
 }
@@ -98,7 +97,7 @@ bool pool_outputs(const Row &row, const Range &rows, int64_t counted_rows) {
   constexpr int kTogether = 4;
   Floats strange{};
   for (int64_t x = 0; x < row.output_width; ++x) {
-    const Taps taps = place_of<P>(row, rows, counted_rows, x).taps;
+    const Taps taps = window_of<P>(row, rows, counted_rows, x).taps;
     int64_t c = 0;
     for (; c + kTogether * kLanes <= row.channels; c += kTogether * kLanes) {
       pool_vectors<P, kKeepsNan, kTogether>(row, taps, x, c, All{}, strange);
@@ -118,7 +117,7 @@ void pool(const Row &row) {
     pool_outputs<P, true>(row, rows, counted_rows);
   } else {
     for (int64_t x = 0; x < row.output_width; ++x) {
-      pool_in_double<P>(row, place_of<P>(row, rows, counted_rows, x), x);
+      pool_in_double<P>(row, window_of<P>(row, rows, counted_rows, x), x);
     }
   }
 }

@@ -11,12 +11,12 @@ constexpr int kScaledRows = 4; /* rows that share the loaded scale and shift of 
 
 /* A vector of columns of R rows. */
 template <int R, bool kHasBfloat16, typename Rows, typename Lanes>
-CPUACC_INLINE void scale_columns(const Rows &rows, int64_t place, int64_t column, const Lanes &lanes) {
+CPUACC_INLINE void scale_columns(const Rows &rows, int64_t offset, int64_t column, const Lanes &lanes) {
   const Floats scale = lanes.get(rows.scale + column);
   const Floats shift = lanes.get(rows.shift + column);
   Floats made[R];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    made[r] = get(lanes, rows.x + place + r * rows.columns) * scale + shift;
+    made[r] = get(lanes, rows.x + offset + r * rows.columns) * scale + shift;
   }
   if (rows.factor != nullptr) {
     const Floats factor = lanes.get(rows.factor + column);
@@ -29,19 +29,19 @@ CPUACC_INLINE void scale_columns(const Rows &rows, int64_t place, int64_t column
   finish(rows.function, made);
   if constexpr (kHasBfloat16) {
     if (rows.to.bfloat16 != nullptr) {
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) put(lanes, rows.to.bfloat16 + place + r * rows.columns, made[r]);
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) put(lanes, rows.to.bfloat16 + offset + r * rows.columns, made[r]);
       return;
     }
   }
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) lanes.put(rows.to.float32 + place + r * rows.columns, made[r]);
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) lanes.put(rows.to.float32 + offset + r * rows.columns, made[r]);
 }
 
 template <int R, bool kHasBfloat16, typename Rows>
 void scale_some(const Rows &rows, int64_t row) {
-  const int64_t place = row * rows.columns;
+  const int64_t offset = row * rows.columns;
   int64_t c = 0;
-  for (; c + kLanes <= rows.columns; c += kLanes) scale_columns<R, kHasBfloat16>(rows, place + c, c, All{});
-  if (c < rows.columns) scale_columns<R, kHasBfloat16>(rows, place + c, c, First{rows.columns - c});
+  for (; c + kLanes <= rows.columns; c += kLanes) scale_columns<R, kHasBfloat16>(rows, offset + c, c, All{});
+  if (c < rows.columns) scale_columns<R, kHasBfloat16>(rows, offset + c, c, First{rows.columns - c});
 }
 
 template <bool kHasBfloat16, typename Rows>

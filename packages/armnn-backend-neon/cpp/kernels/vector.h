@@ -20,11 +20,11 @@ namespace {
   return with_sign_of(rounded < x ? rounded + 1.0f : rounded, x);
 }
 
-/* Lane i is lane i + Places of x, from the end on to the beginning. */
-template <int Places>
+/* Lane i of the result is lane (i + Lanes) % kLanes of x. */
+template <int Lanes>
 [[maybe_unused]] inline Floats rotated(Floats x) {
   Ints lanes{};
-  CPUACC_UNROLL for (int i = 0; i < kLanes; ++i) lanes[i] = (i + Places) % static_cast<int>(kLanes);
+  CPUACC_UNROLL for (int i = 0; i < kLanes; ++i) lanes[i] = (i + Lanes) % static_cast<int>(kLanes);
   return __builtin_shuffle(x, lanes);
 }
 

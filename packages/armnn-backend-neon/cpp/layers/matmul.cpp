@@ -150,8 +150,8 @@ std::optional<Order> read_right_as_made(const Lowering &l, BatchMatMul &m) {
   layout.depth_stride = depth_step;
   for (size_t i = 0; i < axes; ++i) {
     const auto axis = static_cast<size_t>(m.right_order[i]);
-    m.shape.right_places.counts.push_back(shape[axis]);
-    m.shape.right_places.steps.push_back(steps[axis]);
+    m.shape.right_offsets.counts.push_back(shape[axis]);
+    m.shape.right_offsets.steps.push_back(steps[axis]);
   }
   return order;
 }

@@ -188,13 +188,13 @@ void append_transposed(std::vector<float> &all, const std::vector<float> &matrix
   }
 }
 
-/* Where the states of a step are among its inputs, and its results among its outputs. */
-struct Places {
+/* The slots of the states among the inputs of a step, and of the new states among its outputs. */
+struct StateSlots {
   size_t hidden, cell, new_hidden, new_cell;
 };
 
 /* A step with rounded inner values. Returns its new output, which may be another output of the layer as well. */
-TensorId lower_rounded_step(Lowering &l, const Gates &gates, const Options &has, const Places &at,
+TensorId lower_rounded_step(Lowering &l, const Gates &gates, const Options &has, const StateSlots &at,
                         const RoundedLstm::Rules &rules) {
   require_floats(l);
   const RoundedLstm::Sizes sizes{l.input(0).shape[0], l.input(0).shape[1], l.input(at.cell).shape[1],

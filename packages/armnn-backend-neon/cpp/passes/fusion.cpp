@@ -300,17 +300,17 @@ bool permute(OutputMatrices &matrices, const CopyBox &box) {
   const size_t none = box.shape.size();
   const size_t column = axis_of(matrices.columns, 1), row = axis_of(matrices.rows, matrices.columns);
   if (column == none || row == none || column == row || box.to[column] != 1) return false;
-  Places places = matrices.places;
+  ItemOffsets offsets = matrices.offsets;
   size_t found = 2;
-  for (size_t i = places.counts.size(); i-- > 0;) {
-    if (places.counts[i] == 1) continue;
-    const size_t axis = axis_of(places.counts[i], places.steps[i]);
+  for (size_t i = offsets.counts.size(); i-- > 0;) {
+    if (offsets.counts[i] == 1) continue;
+    const size_t axis = axis_of(offsets.counts[i], offsets.steps[i]);
     if (axis == none || axis == column || axis == row) return false;
-    places.steps[i] = box.to[axis];
+    offsets.steps[i] = box.to[axis];
     ++found;
   }
   if (found != none) return false;
-  matrices.places = std::move(places);
+  matrices.offsets = std::move(offsets);
   matrices.row_step = box.to[row];
   return true;
 }

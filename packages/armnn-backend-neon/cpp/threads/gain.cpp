@@ -11,14 +11,14 @@ namespace {
 
 constexpr int kWarmUps = 3;
 constexpr int kMeasured = 2;
-constexpr int kSlowInARow = 4; /* one or two may have lost time to other programs */
-constexpr int kTried = 3; /* the first of them wakes the threads */
-constexpr double kSlow = 1.05; /* times the best time on one thread */
-constexpr double kLongNs = 3.0e6; /* of runs whose loops are long enough for threads anywhere */
+constexpr int kSlowInARow = 4; /* shared runs: one or two may have lost time to other programs */
+constexpr int kTried = 3; /* shared runs of a probe; the first one wakes the threads */
+constexpr double kSlow = 1.05; /* a shared run is slow if it takes more than this times the best time on one thread */
+constexpr double kLongNs = 3.0e6; /* longer runs gain by threads on any machine */
 constexpr double kLeastStayNs = 5.0e6;
 constexpr double kMostStayNs = 200.0e6;
-constexpr double kRefreshNs = 200.0e6; /* after which a small gain is looked at again */
-constexpr double kSmallGain = 0.75; /* a shared run takes at least this part of the time on one thread */
+constexpr double kRefreshNs = 200.0e6; /* after this time a small gain is measured again */
+constexpr double kSmallGain = 0.75; /* of the time on one thread: the gain is small if a shared run takes longer */
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void ThreadGain::enter(Phase phase) {
 void ThreadGain::note(double ns) {
   ++runs_;
   spent_ns_ += ns;
-  /* of the runs of which the best is kept */
+  /* The best time is that of the phase or, on a single thread, of the last few runs: conditions may have changed. */
   const bool is_first = runs_ == 1 || (phase_ == Phase::single_thread && runs_ % kTried == 1);
   best_ns_ = is_first ? ns : std::min(best_ns_, ns);
   switch (phase_) {

@@ -32,13 +32,13 @@ class ThreadGain {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Phase {
-    warm_up, /* weights come into the caches */
+    warm_up, /* the first runs, which bring weights into the caches */
     too_short, /* final: runs are too short for threads */
-    measure, /* some runs on one thread */
-    shared,
-    verify, /* some runs on one thread, after shared ones that took long */
-    single_thread,
-    probe /* shared again, for some runs */
+    measure, /* two runs on one thread */
+    shared, /* runs on all threads */
+    verify, /* two runs on one thread, after several slow shared runs: was the machine slow, or sharing? */
+    single_thread, /* runs on one thread, as sharing was slow */
+    probe /* some shared runs, to find whether sharing gains again */
   };
 
   void enter(Phase phase);
@@ -47,10 +47,10 @@ class ThreadGain {
   Phase phase_ = Phase::warm_up;
   int runs_ = 0; /* of this phase */
   int slow_ = 0; /* shared runs in a row that took longer than a run on one thread */
-  double best_ns_ = 0.0; /* of this phase */
-  double spent_ns_ = 0.0; /* in this phase */
+  double best_ns_ = 0.0; /* the least time of a run of this phase */
+  double spent_ns_ = 0.0; /* the time of all runs of this phase */
   double slow_ns_ = 0.0; /* the time of the best of the slow runs */
-  double before_verify_ns_ = 0.0; /* spent in the phase of the slow runs */
+  double before_verify_ns_ = 0.0; /* how long the shared phase before `verify` took */
   double alone_ns_ = 0.0; /* the time of a run on one thread */
   double stay_ns_ = 0.0; /* how long runs stay on one thread */
   Clock::time_point start_;

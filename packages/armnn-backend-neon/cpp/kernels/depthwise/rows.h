@@ -50,14 +50,14 @@ CPUACC_INLINE void store_side_by_side(Number *to, int64_t step, int64_t count, c
 }
 
 template <int N, bool kHasBfloat16, typename Lanes>
-CPUACC_INLINE void store_outputs(const FloatOutput &output, int64_t place, int64_t step, int64_t count, const Lanes &lanes,
-                                 const Floats *sums) {
+CPUACC_INLINE void store_outputs(const FloatOutput &output, int64_t offset, int64_t step, int64_t count,
+                                 const Lanes &lanes, const Floats *sums) {
   if constexpr (kHasBfloat16) {
     if (output.bfloat16 != nullptr) {
-      return store_side_by_side<N>(output.bfloat16 + place, step, count, lanes, sums);
+      return store_side_by_side<N>(output.bfloat16 + offset, step, count, lanes, sums);
     }
   }
-  store_side_by_side<N>(output.float32 + place, step, count, lanes, sums);
+  store_side_by_side<N>(output.float32 + offset, step, count, lanes, sums);
 }
 
 /* R rows of B outputs of a window of W columns, with stride S. An output is a pixel, or several side by side. */
@@ -169,7 +169,7 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
   const float *const bias = d.bias;
   const FloatOutput output = d.output;
   const int64_t line_step = d.width * pixel_step * d.dilation_y;
-  const int64_t place = (y * d.output_width + x) * pixel_step;
+  const int64_t offset = (y * d.output_width + x) * pixel_step;
   const int64_t row_step = d.output_width * pixel_step;
   const int64_t count = kIsInside ? Block::kColumns : d.output_width - x;
   channels.each([&](int64_t c, const auto &lanes) __attribute__((always_inline)) {
@@ -185,7 +185,7 @@ CPUACC_INLINE void dense_block(const Rows &d, int64_t y, int64_t x, const Channe
     }
     finish(d.function, sums);
     CPUACC_UNROLL for (int r = 0; r < Block::kRows; ++r) {
-      store_outputs<Block::kColumns, kHasBfloat16>(output, place + r * row_step + c, step, count, lanes,
+      store_outputs<Block::kColumns, kHasBfloat16>(output, offset + r * row_step + c, step, count, lanes,
                                                    sums + r * Block::kColumns);
     }
   });
@@ -231,8 +231,8 @@ inline void any_block(const Rows &d, int64_t y, int64_t x, int64_t c, const Lane
   }
   finish(d.function, sums);
   const int64_t count = kIsInside ? N : d.output_width - x;
-  const int64_t place = (y * d.output_width + x) * d.channels + c;
-  store_outputs<N, kHasBfloat16>(d.output, place, d.channels, count, lanes, sums);
+  const int64_t offset = (y * d.output_width + x) * d.channels + c;
+  store_outputs<N, kHasBfloat16>(d.output, offset, d.channels, count, lanes, sums);
 }
 
 template <int N, bool kHasBfloat16, typename Rows, typename Lanes>

@@ -134,12 +134,12 @@ void gemv_of(const Int8Gemv &g) {
     const int64_t columns = g.last - column;
     tile.column_count = static_cast<int32_t>(columns < kInt8Columns ? columns : kInt8Columns);
     tile.b = panel;
-    if (Small::kAreThere && g.small_place != 0) {
-      const auto *numbers = reinterpret_cast<const int32_t *>(panel + g.small_place);
+    if (Small::kAreThere && g.small_offset != 0) {
+      const auto *numbers = reinterpret_cast<const int32_t *>(panel + g.small_offset);
       tile.small_fours = numbers[0];
       tile.large_count = numbers[1];
       tile.large_fours = numbers + 2;
-      tile.large_weights = panel + g.large_place;
+      tile.large_weights = panel + g.large_offset;
     }
     for (int64_t i = 0; i < g.count;) {
       const int64_t left = g.count - i;

@@ -89,8 +89,8 @@ struct Int8Gemv {
   int64_t depth;
   const int8_t *panels; /* from the first column of the matrix on */
   int64_t panel_bytes; /* from one to the next */
-  int64_t small_place; /* of a panel's numbers of small weights, as Int8GemmTile has them; 0: no panel has them */
-  int64_t large_place; /* of its large weights */
+  int64_t small_offset; /* of a panel's numbers of small weights, as Int8GemmTile has them; 0: no panel has them */
+  int64_t large_offset; /* of its large weights */
   int32_t b_zero_point;
   int64_t first; /* column: a multiple of table.columns */
   int64_t last;

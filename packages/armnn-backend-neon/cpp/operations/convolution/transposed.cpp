@@ -10,19 +10,19 @@
 namespace cpuacc {
 namespace {
 
-/* The places of two phases, row after row. */
-struct Places {
+/* Walks through the outputs of a phase of rows and a phase of columns, row by row. */
+struct PhaseCursor {
   int64_t columns, rows;
   int64_t image, y, x;
 
-  Places(const Phase &down, const Phase &across, int64_t first)
+  PhaseCursor(const Phase &down, const Phase &across, int64_t first)
       : columns(across.count),
         rows(down.count),
         image(first / (columns * rows)),
         y(first / columns % rows),
         x(first % columns) {}
 
-  /* To a place behind, which is in the next row at most. */
+  /* Moves on by count outputs, into the next row at most. */
   void step(int64_t count = 1) {
     x += count;
     if (x < columns) return;
@@ -42,7 +42,7 @@ void spread(const float *from, int64_t from_step, float *to, int64_t to_step, in
   }
 }
 
-/* A product whose rows are the places of two phases, and whose columns are a block of outputs. */
+/* A product whose rows are the outputs of two phases, and whose columns are a block of outputs. */
 struct Part {
   Phase y, x;
   int64_t block_height, block_width;
@@ -176,7 +176,7 @@ class TransposedConvolution final : public WithEpilogue {
       EvenRows<float> pixels{input + first * windows_.channels, windows_.channels};
       run_gemm_task(gemm, tiling, 0, frame.kernels, pointers_of_rows, pixels);
     } else {
-      Places from(part.y, part.x, first);
+      PhaseCursor from(part.y, part.x, first);
       run_gemm_task(gemm, tiling, 0, frame.kernels, pointers_of_rows,
                     [&](int64_t, const float **pointers, int64_t stride) {
                       point(part, input, from, pointers, stride);
@@ -187,7 +187,7 @@ class TransposedConvolution final : public WithEpilogue {
       frame.kernels.elementwise(function_, block, block, tiling.rows * part.layout.columns);
     }
     float *out = frame.out<float>(outputs[0]);
-    Places to(part.y, part.x, first);
+    PhaseCursor to(part.y, part.x, first);
     for (int64_t row = 0, count = 0; row < tiling.rows; row += count) {
       count = std::min(tiling.rows - row, to.columns - to.x);
       scatter(part, block + row * part.layout.columns, count, to, out);
@@ -195,7 +195,7 @@ class TransposedConvolution final : public WithEpilogue {
     }
   }
 
-  void point(const Part &part, const float *input, const Places &at, const float **pointers,
+  void point(const Part &part, const float *input, const PhaseCursor &at, const float **pointers,
              int64_t stride) const {
     const Windows &w = windows_;
     const int64_t x = part.x.lead + at.x;
@@ -203,15 +203,15 @@ class TransposedConvolution final : public WithEpilogue {
     for (int64_t i = 0; i < part.y.taps; ++i) {
       for (int64_t j = 0; j < part.x.taps; ++j) {
         const bool is_inside = y - i >= 0 && y - i < w.height && x - j >= 0 && x - j < w.width;
-        const int64_t place = ((at.image * w.height + y - i) * w.width + x - j) * w.channels;
+        const int64_t pixel = ((at.image * w.height + y - i) * w.width + x - j) * w.channels;
         pointers[(i * part.x.taps + j) * stride] =
-            is_inside ? input + place : static_cast<const float *>(zeros_.get());
+            is_inside ? input + pixel : static_cast<const float *>(zeros_.get());
       }
     }
   }
 
-  /* Carries rows of the product, of places side by side, to theirs in the output. */
-  void scatter(const Part &part, const float *from, int64_t count, const Places &at, float *out) const {
+  /* Copies rows of the product, of outputs side by side, into the image. */
+  void scatter(const Part &part, const float *from, int64_t count, const PhaseCursor &at, float *out) const {
     const Windows &w = windows_;
     const int64_t x = part.x.first + at.x * w.stride_x;
     const int64_t y = part.y.first + at.y * w.stride_y;

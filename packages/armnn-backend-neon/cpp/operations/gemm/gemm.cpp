@@ -341,12 +341,12 @@ void pack_weights(PanelStorage panels, const float *weights, const WeightLayout 
 
 size_t PackedMatrices::prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout,
                                int64_t count, int64_t stride, const std::string &recipe,
-                               const Places &places) {
+                               const ItemOffsets &offsets) {
   panels_ = panels;
   layout_ = layout;
   count_ = count;
   stride_ = stride;
-  places_ = places;
+  offsets_ = offsets;
   bytes_ = packed_bytes(panels, layout, setup.kernels);
   const size_t all_bytes = bytes_ * static_cast<size_t>(count);
   const Tensor &source = setup[weights];
@@ -381,8 +381,8 @@ void PackedMatrices::pack_ahead(const float *weights, const Setup &setup, std::b
 }
 
 void PackedMatrices::pack(const float *weights, int64_t i, const Kernels &kernels, std::byte *memory) const {
-  const int64_t place = places_.counts.empty() ? i * stride_ : places_.of(i);
-  pack_weights(panels_, weights + place, layout_, kernels, memory + static_cast<size_t>(i) * bytes_);
+  const int64_t offset = offsets_.counts.empty() ? i * stride_ : offsets_.of(i);
+  pack_weights(panels_, weights + offset, layout_, kernels, memory + static_cast<size_t>(i) * bytes_);
 }
 
 const std::byte *PackedMatrices::packed(const Frame &frame, TensorId weights, std::byte *memory) const {
@@ -557,12 +557,12 @@ EpilogueSlots WithEpilogue::epilogue_slots() {
   return slots;
 }
 
-Epilogue WithEpilogue::epilogue(const Frame &frame, int64_t column, int64_t place) const {
+Epilogue WithEpilogue::epilogue(const Frame &frame, int64_t column, int64_t offset) const {
   Epilogue epilogue{inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column, nullptr, function_};
   if (is_residual_bfloat16_) {
-    epilogue.bfloat16_residual = frame.in<Bfloat16>(inputs.back()) + place;
+    epilogue.bfloat16_residual = frame.in<Bfloat16>(inputs.back()) + offset;
   } else if (has_residual_) {
-    epilogue.residual = frame.in<float>(inputs.back()) + place;
+    epilogue.residual = frame.in<float>(inputs.back()) + offset;
   }
   return epilogue;
 }
@@ -585,7 +585,7 @@ class Gemm final : public WithEpilogue {
   Gemm(const WeightedTensors &tensors, GemmShape shape) : WithEpilogue(tensors), shape_(std::move(shape)) {
     const int64_t columns = shape_.layout.columns;
     out_ = {{shape_.batch, strides_of(shape_.batch)}, shape_.rows, columns, columns};
-    for (int64_t &step : out_.places.steps) step *= shape_.rows * columns;
+    for (int64_t &step : out_.offsets.steps) step *= shape_.rows * columns;
   }
 
   EpilogueSlots epilogue_slots() override {
@@ -625,7 +625,7 @@ class Gemm final : public WithEpilogue {
       rounded_ = Bfloat16Rows(left / layout.depth, layout.depth);
     }
     kernel = "gemm" + recipe_of(panels_);
-    packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe, shape_.right_places);
+    packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe, shape_.right_offsets);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
   }
 
@@ -655,11 +655,11 @@ class Gemm final : public WithEpilogue {
       const int64_t item = i / tasks;
       auto *table = frame.scratch_of<const Number *>(thread, thread_bytes_);
       const EvenRows<Number> rows{left + shape_.left_of(item) * stride, shape_.left_step * stride};
-      const int64_t place = out_.places.of(item);
+      const int64_t offset = out_.offsets.of(item);
       const GemmTask<Number> gemm =
           panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * packed_.bytes(),
                              reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout),
-                             stored(frame) + place, out_.row_step, epilogue(frame, 0, place));
+                             stored(frame) + offset, out_.row_step, epilogue(frame, 0, offset));
       run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table, EvenRows<Number>(rows));
     });
   }

@@ -44,11 +44,11 @@ struct GemmShape {
   Shape left_steps = {}; /* of the batch axes, in rows; 0 where it broadcasts */
   Shape right_steps = {}; /* in matrices */
   int64_t left_step = 1; /* from a row of the left side to the next one, in rows */
-  Places right_places = {}; /* of the right matrices, in elements; no axis: one is behind the other */
+  ItemOffsets right_offsets = {}; /* of the right matrices, in elements; no axis: one is behind the other */
 
   /* The first row, and which of the right matrices belong to an item of the batch. */
-  int64_t left_of(int64_t item) const { return place_of(batch, left_steps, item); }
-  int64_t right_of(int64_t item) const { return place_of(batch, right_steps, item); }
+  int64_t left_of(int64_t item) const { return offset_of(batch, left_steps, item); }
+  int64_t right_of(int64_t item) const { return offset_of(batch, right_steps, item); }
 };
 
 /* Panels of kernels.columns columns; in each, for every tap and k, one row. That of a panel of one register is as
@@ -392,7 +392,7 @@ class WithEpilogue : public Operation {
  public:
   explicit WithEpilogue(const WeightedTensors &t) : Operation({t.input, t.weights, t.bias}, {t.out}) {}
   EpilogueSlots epilogue_slots() override;
-  /* A tile reads the residual at the places that it then writes. */
+  /* A tile reads the residual at the elements that it then writes. */
   bool may_overwrite(size_t input) const override { return is_residual(input); }
 
  protected:
@@ -471,10 +471,10 @@ class PackedMatrices {
  public:
   /* Returns the bytes of scratch memory that a run needs for them. A constant is not read any more then.
    *
-   * Args: stride: from a matrix to the next one; recipe: as above; places: where those are that are no constants.
+   * Args: stride: from a matrix to the next one; recipe: as above; offsets: of matrices that are not constant.
    */
   size_t prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout, int64_t count,
-                 int64_t stride, const std::string &recipe, const Places &places = {});
+                 int64_t stride, const std::string &recipe, const ItemOffsets &offsets = {});
   /* Packs weights that are not packed ahead. Args: memory: as many bytes as prepare asked for. */
   const std::byte *packed(const Frame &frame, TensorId weights, std::byte *memory) const;
   /* The bytes of one packed matrix. */
@@ -488,7 +488,7 @@ class PackedMatrices {
   WeightLayout layout_{};
   int64_t count_ = 0;
   int64_t stride_ = 0;
-  Places places_; /* no axis: as the stride says */
+  ItemOffsets offsets_; /* no axis: as the stride says */
   size_t bytes_ = 0;
   std::shared_ptr<const void> ahead_;
 };

@@ -305,8 +305,8 @@ Int8Gemv int8_gemv(const std::byte *packed, const WeightLayout &layout, const In
   product.panels = reinterpret_cast<const int8_t *>(packed);
   product.panel_bytes = static_cast<int64_t>(int8_panel_bytes(layout, kernels, seeks_small));
   if (seeks_small) {
-    product.small_place = static_cast<int64_t>(int8_panel_bytes(layout, kernels, false));
-    product.large_place = product.small_place + number_bytes(layout);
+    product.small_offset = static_cast<int64_t>(int8_panel_bytes(layout, kernels, false));
+    product.large_offset = product.small_offset + number_bytes(layout);
   }
   return product;
 }

@@ -11,7 +11,7 @@
 namespace cpuacc {
 namespace {
 
-/* Packed weights, and of each column the part of its sums that the zero points make. */
+/* Packed weights, and the share of each column's sums that comes from the zero points. */
 class PackedByteWeights {
  public:
   explicit PackedByteWeights(ByteWeights weights) : has_(std::move(weights)) {}
@@ -20,7 +20,7 @@ class PackedByteWeights {
     const Int8Kernels &kernels = setup.kernels.int8;
     const WeightLayout &layout = has_.layout;
     Int8Params all = params(0);
-    all.left_zero_point = 1 - kernels.read_offset[0]; /* folded is what each step of the rows' zero point adds */
+    all.left_zero_point = 1 - kernels.read_offset[0]; /* folded: the sums of one step of the zero point */
     all.multipliers = has_.scales;
     packed_.prepare(setup, weights, layout, has_.ways, layout.depth * layout.columns, all, "", true);
     for (int64_t way = 0; way < has_.ways; ++way) {
@@ -31,7 +31,7 @@ class PackedByteWeights {
     no_bias_.resize(static_cast<size_t>(packed_.columns));
   }
 
-  /* Without those members that have a number for each column. */
+  /* The parameters of a way, without the members that have a number for each column. */
   Int8Params params(int64_t way) const {
     Int8Params params;
     params.left_is_signed = false;
@@ -175,17 +175,17 @@ class DynamicLstm final : public LstmSequence<float> {
     return result;
   }
 
-  void multiply(const Step &at, const GemvMatrix<float> &, const std::byte *, Place row, Place x, const float *bias,
-                Place y) const override {
+  void multiply(const Step &at, const GemvMatrix<float> &, const std::byte *, ItemField row, ItemField x,
+                const float *bias, ItemField y) const override {
     const Int8Kernels &kernels = at.frame.kernels.int8;
     const int64_t columns = weights_.layout().columns;
     Int8Gemv product = weights_.gemv(kernels, at.way);
     Int8GemvRow rows[kItemsTogether];
     for (const Item &item : at.items) {
-      float *added = item.*x.of + x.first;
+      float *added = item.*x.member + x.first;
       if (inputs[kBias] != kNone) at.frame.kernels.arithmetic(Arithmetic::add, added, 1, bias, 1, added, columns);
       rows[product.count++] =
-          rounded(at, item, item.*row.of + row.first, added, item.*y.of + y.first, product.b_zero_point);
+          rounded(at, item, item.*row.member + row.first, added, item.*y.member + y.first, product.b_zero_point);
     }
     product.rows = rows;
     if (!at.is_shared) return kernels.gemv(product);

@@ -147,18 +147,18 @@ template <typename T>
 std::vector<GemvMatrix<T>> Recurrence<T>::matrices() const { return {{gates_ * reading_.units, reading_.outputs}}; }
 
 template <typename T>
-void Recurrence<T>::multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, Place row, Place x,
-                             const T *bias, Place y) const {
+void Recurrence<T>::multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, ItemField row,
+                             ItemField x, const T *bias, ItemField y) const {
   const T *rows[kItemsTogether];
   const T *added[kItemsTogether];
   T *results[kItemsTogether];
   size_t i = 0;
   for (const Item &item : at.items) {
-    rows[i] = item.*row.of + row.first;
-    if (x.of != nullptr) added[i] = item.*x.of + x.first;
-    results[i++] = item.*y.of + y.first;
+    rows[i] = item.*row.member + row.first;
+    if (x.member != nullptr) added[i] = item.*x.member + x.first;
+    results[i++] = item.*y.member + y.first;
   }
-  const GemvOperands<T> all{rows, x.of == nullptr ? nullptr : added, results, at.items.count(), bias};
+  const GemvOperands<T> all{rows, x.member == nullptr ? nullptr : added, results, at.items.count(), bias};
   matrix.multiply(at.frame, at.is_shared, all, packed);
 }
 
@@ -469,9 +469,9 @@ class Gru final : public Recurrence<float> {
     const Kernels &kernels = at.frame.kernels;
     const Rows<float> rows(kernels);
     const std::byte *second = at.packed + matrices_[0].bytes(rows);
-    const Place reset{&Item::spare, units};
-    const Place seen{&Item::spare, 2 * units};
-    const Place candidate{&Item::gates, 2 * units};
+    const ItemField reset{&Item::spare, units};
+    const ItemField seen{&Item::spare, 2 * units};
+    const ItemField candidate{&Item::gates, 2 * units};
     multiply(at, matrices_[0], at.packed, {&Item::hidden}, {&Item::gates}, at.bias, {&Item::spare});
     for (const Item &item : at.items) activate(rows, at.functions[0], item.spare, 2 * units);
     if (resets_behind_) {
@@ -534,7 +534,7 @@ void LstmSequence<T>::project(const Step &at) const {
   const Rows<T> rows(at.frame.kernels);
   const std::vector<GemvMatrix<T>> &both = this->matrices_;
   const auto *bias = at.frame.template in<T>(this->inputs[kProjectionBias]);
-  const Place shown{&Item::spare, kOutputGate * this->reading_.units};
+  const ItemField shown{&Item::spare, kOutputGate * this->reading_.units};
   this->multiply(at, both[1], at.packed + both[0].bytes(rows), shown, {nullptr}, bias, {&Item::hidden});
   if (options_.projection_clip == 0) return;
   for (const Item &item : at.items) rows.clamp(options_.projection_clip, item.hidden, this->reading_.outputs);

@@ -261,19 +261,19 @@ class Recurrence : public Operation {
     Items items;
   };
 
-  /* The numbers of a member of each item, from one of them on. */
-  struct Place {
-    T *Item::*of;
+  /* A vector of each item: it begins at an index in the memory that a member of Item points to. */
+  struct ItemField {
+    T *Item::*member;
     int64_t first = 0;
   };
 
   virtual void step(const Step &at) const = 0;
-  /* y = x + bias + row * matrix for each item; x.of and bias may be nullptr. */
-  virtual void multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, Place row, Place x,
-                        const T *bias, Place y) const;
+  /* y = x + bias + row * matrix for each item; x.member and bias may be nullptr. */
+  virtual void multiply(const Step &at, const GemvMatrix<T> &matrix, const std::byte *packed, ItemField row,
+                        ItemField x, const T *bias, ItemField y) const;
   /* Packs weights that are constant. Called once matrices_ is known. */
   virtual void pack_ahead(const Setup &setup);
-  /* The further numbers of scratch memory that a product of an item needs. */
+  /* How many numbers of scratch memory a product of an item needs beside the members of Item. */
   virtual int64_t further_numbers() const { return 0; }
   /* The matrices of which the recurrent weights of one way consist, in the order of memory. */
   virtual std::vector<GemvMatrix<T>> matrices() const;
@@ -349,7 +349,7 @@ class LstmSequence : public Recurrence<T> {
   using Base = Recurrence<T>;
   using Step = typename Base::Step;
   using Item = typename Base::Item;
-  using Place = typename Base::Place;
+  using ItemField = typename Base::ItemField;
 
  public:
   /* The differences between an Lstm of TensorFlow Lite and one of ONNX. */

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Elementwise kLogistic{Function::sigmoid, 0.0f, 0.0f};
 
-/* What adds the products of a row and weights to the sums that are there. */
+/* The operands of the kernel that adds the products of a row and weights to sums. */
 SumsInSteps sums_of(const float *row, int64_t depth, const float *weights, int64_t stride, const Kept &kept,
                     float *sums, int64_t n) {
   constexpr int32_t kLowest = std::numeric_limits<int16_t>::min();

@@ -192,11 +192,11 @@ class Winograd2dConvolution final : public WithEpilogue {
     }
   }
 
-  struct Place {
-    int64_t image, y, x; /* the first output of a tile */
+  struct TileOrigin { /* the first output of a tile */
+    int64_t image, y, x;
   };
 
-  Place place_of_tile(int64_t tile) const {
+  TileOrigin origin_of_tile(int64_t tile) const {
     return {tile / (tiles_x_ * tiles_y_), tile / tiles_x_ % tiles_y_ * side_, tile % tiles_x_ * side_};
   }
 
@@ -210,28 +210,28 @@ class Winograd2dConvolution final : public WithEpilogue {
   void read_tile_by(const Frame &frame, int64_t number, float *to,
                     void (*kernel)(const Winograd2dInputOf<Number> &)) const {
     const Windows &w = windows_;
-    const Place at = place_of_tile(number);
+    const TileOrigin at = origin_of_tile(number);
     const Number *image = frame.in<Number>(inputs[0]) + at.image * w.height * w.width * w.channels;
     kernel({image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, plane_});
   }
 
   void write_tile(const Frame &frame, int64_t number, int64_t column, const float *sums) const {
     const Windows &w = windows_;
-    const Place at = place_of_tile(number);
+    const TileOrigin at = origin_of_tile(number);
     const int64_t channels = layout_.columns;
     const int64_t row_stride = w.output_width * channels;
-    const int64_t place =
+    const int64_t offset =
         (at.image * w.output_height + at.y) * row_stride + at.x * channels + column;
     Winograd2dOutput tile{};
     tile.sums = sums;
     tile.stride = sums_plane_;
-    tile.to = stored(frame) + place;
+    tile.to = stored(frame) + offset;
     tile.rows = std::min(side_, w.output_height - at.y);
     tile.columns = std::min(side_, w.output_width - at.x);
     tile.count = std::min<int64_t>(frame.kernels.columns, channels - column);
     tile.row_stride = row_stride;
     tile.column_stride = channels;
-    static_cast<Epilogue &>(tile) = epilogue(frame, column, place);
+    static_cast<Epilogue &>(tile) = epilogue(frame, column, offset);
     frame.kernels.winograd_2d_output[side_ / 2 - 1](tile);
   }
 
