@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -75,9 +76,9 @@ COMPAT = nox.project.load_toml("compat.toml")
 
 def _pairs(*, openvino: bool) -> Iterator[Any]:
     """Yield the matrix's pairs of core and backend as parameters of sessions."""
-    needing = {row["name"] for row in COMPAT["released_backend"] if "needs" in row}
-    for table, name in (("cell", "api"), ("released_cell", "backend")):
-        for core, backend in dict.fromkeys((row["core"], row["backend"]) for row in COMPAT[table]):
+    needing = {name for name, row in COMPAT["released_backends"].items() if "needs" in row}
+    for table, name in (("backends", "api"), ("released_backends", "backend")):
+        for core, backend in itertools.product(COMPAT["cores"], COMPAT[table]):
             if (backend in needing) is openvino:
                 yield nox.param(core, backend, id=f"core={core!r}, {name}={backend!r}")
 

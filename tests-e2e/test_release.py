@@ -82,15 +82,15 @@ def test_a_release_is_built_and_recorded_with_the_commit_it_was_built_from(check
         "armnn_backend_custom-7.8.9-py3-none-any.whl",
         "armnn_backend_custom-7.8.9.tar.gz",
     ]
-    *_, row = tomllib.loads((checkout / "compat.toml").read_text())["release"]
-    assert (row["package"], row["version"], row["commit"]) == (PACKAGE, VERSION, head)
+    *_, (release, row) = tomllib.loads((checkout / "compat.toml").read_text())["releases"].items()
+    assert (release, row["commit"]) == (f"{PACKAGE} {VERSION}", head)
 
 
 def test_a_sibling_that_is_not_released_yet_comes_first(checkout: Path) -> None:
     version = tool.packages(checkout)[tool.CORE]["version"]
     project = checkout / FOLDER / "pyproject.toml"
     replace(project, '"armnn-core>=1.0,<2"', f'"armnn-core>={version},<2"')
-    replace(checkout / "compat.toml", f'package = "{tool.CORE}"', 'package = "another"')
+    replace(checkout / "compat.toml", f'"{tool.CORE} ', '"another ')
     commit(checkout)
     assert refusal(checkout) == (
         f"{PACKAGE} requires armnn-core<2,>={version}, which is not released yet: release "

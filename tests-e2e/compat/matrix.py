@@ -9,7 +9,7 @@ import shutil
 import sys
 import tomllib
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,14 +29,16 @@ from fixtures import FROZEN, HERE, REPOSITORY, Made, build_library, header_of, w
 DESCRIPTION: dict[str, Any] = tomllib.loads(
     (REPOSITORY / "compat.toml").read_text(encoding="utf-8")
 )
-CORES: dict[str, dict[str, Any]] = {row["name"]: row for row in DESCRIPTION["core"]}
-BACKENDS: dict[str, dict[str, Any]] = {row["name"]: row for row in DESCRIPTION["backend"]}
-RELEASES: dict[str, dict[str, Any]] = {row["name"]: row for row in DESCRIPTION["released_backend"]}
-CELLS: list[dict[str, Any]] = DESCRIPTION["cell"]
-RELEASED_CELLS: list[dict[str, Any]] = DESCRIPTION["released_cell"]
+CORES: dict[str, dict[str, Any]] = DESCRIPTION["cores"]
+BACKENDS: dict[str, dict[str, Any]] = DESCRIPTION["backends"]
+RELEASES: dict[str, dict[str, Any]] = DESCRIPTION["released_backends"]
 FOLDER = REPOSITORY / ".cache" / "compat"
 PATH = "{path}"
 """What stands in an expected message for the path of the shared library."""
+
+DOORS = ("python", "native")
+REFUSED = ("too new", "too old")
+"""The outcomes of backends that are not loaded."""
 
 WORKERS = 2
 
@@ -76,6 +78,57 @@ def tried(name: str) -> Tried:
     return Tried(row["id"], row["layer"], Path(row.get("library", "")).name)
 
 
+def wheels_of_backend(name: str) -> list[str]:
+    """Return the names of a backend's wheels, from either table."""
+    wheels: list[str] = RELEASES[name]["wheels"] if name in RELEASES else [made(name).wheel]
+    return wheels
+
+
+def needed_by(name: str) -> tuple[int, int]:
+    """Return the Backend API that a backend declares; a released one needs that of its release."""
+    if name in BACKENDS:
+        return made(name).declared
+    package, release, _ = wheels_of_backend(name)[0].split("-", 2)
+    api: str = DESCRIPTION["releases"][f"{package.replace('_', '-')} {release}"]["api"]
+    return version(api)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A core and a backend that meet through a door, and the outcome in compat.toml's word."""
+
+    core: str
+    backend: str
+    door: str
+    outcome: str
+
+    @property
+    def expected(self) -> str:
+        """The outcome, in a message's own words where there is one."""
+        message: str = DESCRIPTION["messages"].get(self.outcome, self.outcome)
+        package, release, _ = wheels_of_backend(self.backend)[0].split("-", 2)
+        major, minor = needed_by(self.backend)
+        product = package.replace("_", "-")
+        facts = {"origin": f"{product} {release}", "needed": f">={major}.{minor},<{major + 1}"}
+        if self.door == "native":
+            facts = {"origin": PATH, "needed": f"{major}.{minor}"}
+            product = "build of the backend"
+        provided = CORES[self.core]["api"]
+        return message.format(
+            id=tried(self.backend).id, product=product, provided=provided, **facts
+        )
+
+
+def cells() -> Iterator[Cell]:
+    """Yield the cells of both tables."""
+    for table in ("cells", "released_cells"):
+        for core, row in DESCRIPTION[table].items():
+            for backend, outcome in row.items():
+                is_in_python = backend in RELEASES and "library" not in RELEASES[backend]
+                for door in DOORS[:1] if is_in_python else DOORS:
+                    yield Cell(core, backend, door, outcome)
+
+
 class Matrix:
     """The cores and backends, in folders for path or scan.
 
@@ -110,10 +163,9 @@ class Matrix:
 
     def wheels_of_backend(self, name: str) -> list[Path]:
         """Return the wheels of a backend of either table."""
-        if name in RELEASES:
-            return [FROZEN / wheel for wheel in RELEASES[name]["wheels"]]
-        folder = FROZEN if BACKENDS[name]["is_frozen"] else self._backend(name)
-        return [folder / made(name).wheel]
+        is_made = name in BACKENDS and not BACKENDS[name]["is_frozen"]
+        folder = self._backend(name) if is_made else FROZEN
+        return [folder / wheel for wheel in wheels_of_backend(name)]
 
     def core(self, name: str) -> Path:
         """Return the folder of a core, without a backend."""
@@ -127,20 +179,20 @@ class Matrix:
         """Return a backend's folder for the path or a scan."""
         return self._backend(name) / door
 
-    def observed(self, cell: dict[str, Any], core: Sequence[Path] | None = None) -> dict[str, Any]:
+    def observed(self, cell: Cell, core: Sequence[Path] | None = None) -> dict[str, Any]:
         """Run a cell and return its output.
 
         A failure is a text under "crash".
 
         Args:
-            cell: The row of compat.toml.
+            cell: A cell of compat.toml.
             core: Folders of a core and CpuRef to take instead.
         """
-        name, backend = cell["core"], tried(cell["backend"])
+        name, backend = cell.core, tried(cell.backend)
         path = list(core or [self.core(name), self.cpuref(name)])
-        folder = self.backend(cell["backend"], cell["door"])
+        folder = self.backend(cell.backend, cell.door)
         arguments: list[str | Path] = [HERE / "cell.py", backend.id, backend.layer]
-        if cell["door"] == "native":
+        if cell.door == "native":
             arguments.append(folder)
         elif backend.id == "CpuRef":
             path[-1] = folder
@@ -204,20 +256,13 @@ def _digest() -> str:
     return digest.hexdigest()
 
 
-def outcome(found: dict[str, Any]) -> dict[str, Any]:
-    """Return observations in the form of compat.toml.
-
-    "runs" with what became of the younger parameter, or "refused" with the message.
-    """
-    if "crash" in found:
-        return {"outcome": "crashed", "message": found["crash"]}
-    if "refusal" in found:
-        return {"outcome": "refused", "message": found["refusal"]}
+def outcome(found: dict[str, Any]) -> str:
+    """Return observations in the form of :attr:`Cell.expected`, or the text of a crash."""
+    if "crash" in found or "refusal" in found:
+        return str(found.get("crash") or found["refusal"])
     if "field" not in found:
-        return {"outcome": "runs"}
-    if found["field"] is None:
-        return {"outcome": "runs", "field": "unknown to this core"}
-    return {"outcome": "runs", "field": found["field"]["reason"] or "offered"}
+        return "runs"
+    return "unknown" if found["field"] is None else found["field"]["reason"] or "offered"
 
 
 if __name__ == "__main__":

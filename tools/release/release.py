@@ -103,8 +103,11 @@ def packages(root: Path) -> dict[str, dict[str, Any]]:
 def releases(root: Path) -> list[dict[str, Any]]:
     """Return the released versions, in order."""
     text = (root / "compat.toml").read_text(encoding="utf-8")
-    rows: list[dict[str, Any]] = tomllib.loads(text).get("release", [])
-    return rows
+    rows = tomllib.loads(text)["releases"]
+    return [
+        {"package": package, "version": version, **row}
+        for (package, version), row in zip(map(str.split, rows), rows.values(), strict=True)
+    ]
 
 
 def _tree_problems(root: Path) -> Iterator[str]:
@@ -242,12 +245,9 @@ def record(root: Path, package: str, version: str) -> None:
     """Append the release to compat.toml."""
     ours = packages(root)
     api = ours[API]["version"].rpartition(".")[0]
-    row = (
-        f'\n[[release]]\npackage = "{package}"\nversion = "{version}"\napi = "{api}"\n'
-        f'commit = "{_git(root, "rev-parse", "HEAD").strip()}"\n'
-    )
+    commit = _git(root, "rev-parse", "HEAD").strip()
     with (root / "compat.toml").open("a", encoding="utf-8") as file:
-        file.write(row)
+        file.write(f'"{package} {version}" = {{api = "{api}", commit = "{commit}"}}\n')
 
 
 def _git(root: Path, *arguments: str) -> str:

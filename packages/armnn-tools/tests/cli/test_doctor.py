@@ -19,7 +19,7 @@ from armnn.backends.crashes import remember_lost_worker
 from armnn.installing import install_command
 from armnn_backend_api import __version__ as api_version
 from armnn_tools.__about__ import __version__ as tools_version
-from armnn_tools.cli.doctor import advice, matrix
+from armnn_tools.cli.doctor import advice, released_cores
 from armnn_tools.cli.main import main
 from fakes import Plugin, backend_plugin, installed, write_plugin
 
@@ -517,12 +517,7 @@ def test_what_a_list_skips_is_told_with_the_reason(
     assert "Skipped backends of the list" in table
 
 
-RECORDED = {
-    "cores": [
-        {"version": version, "api": api}
-        for version, api in [("1.0.0", "1.0"), ("1.1.0", "1.1"), ("1.1.2", "1.1"), ("2.0.0", "2.0")]
-    ]
-}
+RECORDED = {"1.0.0": "1.0", "1.1.0": "1.1", "1.1.2": "1.1", "2.0.0": "2.0"}
 
 
 def entry(needed: str = "", declared: str = "") -> BackendEntry:
@@ -564,11 +559,8 @@ def test_a_backend_that_no_release_takes_is_told_so(found: BackendEntry) -> None
     )
 
 
-def test_the_record_has_the_releases_in_order_and_tested_pairs() -> None:
-    recorded = matrix()
-    cores = {row["version"]: row["api"] for row in recorded["cores"]}
-    assert (cores["1.0.0"], cores["1.1.0"]) == ("1.0", "1.1")
-    assert {row["outcome"] for row in recorded["cells"]} == {"runs", "refused"}
+def test_the_record_has_the_releases_in_order() -> None:
+    assert [*released_cores().items()][:2] == [("1.0.0", "1.0"), ("1.1.0", "1.1")]
 
 
 def test_the_doctor_gives_the_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from itertools import chain
-from typing import Any
 
 import threadpoolctl  # type: ignore[import-untyped]  # it has no annotations
 from packaging.specifiers import SpecifierSet
@@ -632,33 +631,32 @@ def _facts(backend: Backend) -> list[Fact]:
     return found + [Fact(backend.id, str(name), str(value)) for name, value in stated]
 
 
-def advice(entry: BackendEntry, recorded: dict[str, Any] | None = None) -> str:
+def advice(entry: BackendEntry, recorded: dict[str, str] | None = None) -> str:
     """Return a sentence on the newest released core that takes a backend.
 
     Args:
         entry: The backend, which is incompatible with this core.
-        recorded: The record of released cores; by default that of this core.
+        recorded: The Backend API of each released core, in order; by default those that this core
+            knows.
     """
-    cores = (matrix() if recorded is None else recorded)["cores"]
-    for core in reversed(cores):
-        if _takes(BackendVersion.parse(core["api"]), entry):
-            version = core["version"]
+    cores = released_cores() if recorded is None else recorded
+    for version, api in reversed(cores.items()):
+        if _takes(BackendVersion.parse(api), entry):
             return (
                 f"armnn-core {version} is the newest recorded release that takes backend "
                 f"{entry.id!r} ({entry.owner}): {install_command(f'armnn-core=={version}')}."
             )
-    last = cores[-1]["version"]
     return (
-        f"No release of armnn-core up to {last} takes backend {entry.id!r} ({entry.owner}), as far "
-        "as this core knows."
+        f"No release of armnn-core up to {[*cores][-1]} takes backend {entry.id!r} "
+        f"({entry.owner}), as far as this core knows."
     )
 
 
-def matrix() -> dict[str, Any]:
-    """Return the record of released cores with their Backend APIs, and of tested pairs."""
-    text = (files("armnn_tools.cli") / "matrix.json").read_text(encoding="utf-8")
-    recorded: dict[str, Any] = json.loads(text)
-    return recorded
+def released_cores() -> dict[str, str]:
+    """Return the Backend API of each released core, in order."""
+    text = (files("armnn_tools.cli") / "released_cores.json").read_text(encoding="utf-8")
+    cores: dict[str, str] = json.loads(text)["cores"]
+    return cores
 
 
 def _takes(provided: BackendVersion, entry: BackendEntry) -> bool:
