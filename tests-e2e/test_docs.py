@@ -7,13 +7,18 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from page_environments import COMMAND, closure, requirements_of
 
+import armnn
+from armnn.errors import DeadlineExceededError
 from armnn_backend_api import get_include
 from armnn_dynamic_loader import samples
 from fakes.decoders import write_genai_folder
@@ -289,6 +294,32 @@ def test_no_instruction_lets_pip_look_for_ours_in_an_index_too() -> None:
     ]
     assert len(told) > 20
     assert [line for line in told if "--no-index" not in line] == []
+
+
+def test_the_device_of_the_tutorial_is_right_after_a_deadline() -> None:
+    (block,) = (each for each in tutorial("python") if "class AcmeQueue" in each)
+    names: dict[str, Any] = {"armnn": armnn, "__name__": __name__}
+    exec("from armnn.backends import BACKEND_API_VERSION, Backend, Workload", names)
+    exec(block.partition("\nnet = ")[0], names)
+    queue = names["AcmeQueue"]
+    enqueue = queue.enqueue
+
+    def slowly(self: Any, kernel: Callable[[], None]) -> None:
+        enqueue(self, lambda: (time.sleep(0.03), kernel()))
+
+    queue.enqueue = slowly
+    net = armnn.Network("sums")
+    y = net.add_input("x", armnn.TensorInfo((2,)))
+    for _ in range(5):
+        y = net.add_addition(y, y)
+    net.add_output("y", y)
+    try:
+        model = armnn.load_model(net, backends=["Acme"])
+        with pytest.raises(DeadlineExceededError):
+            model.run({"x": np.float32([1, 2])}, timeout=0.05)
+        assert model.run({"x": np.float32([3, 4])})["y"].tolist() == [96, 128]
+    finally:
+        armnn.unregister_backend("Acme")
 
 
 def run_python(environment: Path, code: str, folder: Path) -> str:
