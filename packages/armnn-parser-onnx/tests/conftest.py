@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx_standard import load_cases
 
 import armnn
 from armnn_parser_onnx.parser import parse
@@ -124,3 +125,12 @@ def check(model: Model) -> Callable[..., list[Array]]:
 def rng() -> np.random.Generator:
     """Return a seeded source of numbers."""
     return np.random.default_rng(7)
+
+
+@pytest.fixture(scope="session")
+def node_tests() -> list[Any]:
+    """Return ONNX's node tests; onnx takes seconds to compute them."""
+    state = np.random.get_state()
+    cases = load_cases()
+    np.random.set_state(state)
+    return cases

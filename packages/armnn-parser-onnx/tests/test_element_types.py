@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import warnings
+from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 from onnx import helper
@@ -22,28 +19,6 @@ from armnn_parser_onnx.tensors import data_type_of
 
 OTHERWISE = ("If", "Loop", "Scan")
 """Operators whose types follow from their graphs."""
-
-
-def node_tests() -> list[onnx.ModelProto]:
-    """Return ONNX's node tests of one node with known types."""
-    os.environ.setdefault("ONNX_HOME", tempfile.mkdtemp())
-    state = np.random.get_state()
-    np.random.seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.loader import load_model_tests
-
-        cases = load_model_tests(kind="node")
-    np.random.set_state(state)
-    graphs = ((case.model, case.model.graph) for case in cases)
-    return [
-        model
-        for model, graph in graphs
-        if len(graph.node) == 1
-        and not graph.node[0].domain
-        and graph.node[0].op_type not in OTHERWISE
-        and all(is_tensor(value) for value in (*graph.input, *graph.output))
-    ]
 
 
 def is_tensor(value: onnx.ValueInfoProto) -> bool:
@@ -62,8 +37,17 @@ def types_of(proto: onnx.NodeProto, opset: int, types: dict[str, DataType]) -> l
     return [made for name, made in zip(proto.output, found, strict=True) if name]
 
 
-def test_the_node_tests_have_the_types_that_they_declare() -> None:
-    models = node_tests()
+@pytest.mark.xdist_group("cases of the standard")
+def test_the_node_tests_have_the_types_that_they_declare(node_tests: list[Any]) -> None:
+    graphs = ((case.model, case.model.graph) for case in node_tests)
+    models = [  # of one node, with known types
+        model
+        for model, graph in graphs
+        if len(graph.node) == 1
+        and not graph.node[0].domain
+        and graph.node[0].op_type not in OTHERWISE
+        and all(is_tensor(value) for value in (*graph.input, *graph.output))
+    ]
     assert len(models) > 1000
     for model in models:
         graph = model.graph
