@@ -112,7 +112,7 @@ def sha256(path: Path) -> str:
 
 def test_the_schema_is_one_and_the_record_has_it(recorded: Record) -> None:
     jsonschema.Draft202012Validator.check_schema(record.SCHEMA)
-    jsonschema.validate(json.loads(recorded.to_json()), record.SCHEMA)
+    jsonschema.Draft202012Validator(record.SCHEMA).validate(json.loads(recorded.to_json()))
 
 
 def test_versions_and_files_are_those_that_are_installed(recorded: Record, folder: Path) -> None:
@@ -519,8 +519,8 @@ def test_a_file_that_is_no_record_is_refused(
     for given in (tmp_path / "record.json", json.dumps(document).encode(), document):
         with pytest.raises(InvalidArgumentError, match=message):
             Record.read(given)
-    with pytest.raises(jsonschema.ValidationError):  # the published schema says the same
-        jsonschema.validate(document, record.SCHEMA)
+    validator = jsonschema.Draft202012Validator(record.SCHEMA)
+    assert not validator.is_valid(document)  # the published schema says the same
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "[" * 100_000, '{"version": 1}'])

@@ -89,6 +89,8 @@ def test_a_member_that_is_renamed_is_an_error(
 ) -> None:
     found = document(model(), "--report", "--profile", "--top-k", "2", "--backends", "Half,Toy")
     free = {"layers_by_backend", "planned_layers_by_backend", "files"}
+    validator = jsonschema.Draft202012Validator(SCHEMAS["run"])
+    assert validator.is_valid(found)
     seen = 0
     for path in members(found):
         if path[-2:-1] and path[-2] in free:
@@ -98,8 +100,7 @@ def test_a_member_that_is_renamed_is_an_error(
         for name in path[:-1]:
             inner = inner[name]
         inner[f"{path[-1]}_renamed"] = inner.pop(path[-1])
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(changed, SCHEMAS["run"])
+        assert not validator.is_valid(changed), path
         seen += 1
     assert seen > 60
 
