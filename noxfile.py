@@ -74,6 +74,14 @@ QUICK = [
 COMPAT = nox.project.load_toml("compat.toml")
 
 
+def _size_of_tests(package: str) -> int:
+    return sum(path.stat().st_size for path in Path("packages", package).glob("tests/**/*.py"))
+
+
+# No long session is left to run alone at the end.
+MOST_TESTS_FIRST = sorted(PACKAGES, key=_size_of_tests, reverse=True)
+
+
 def _pairs(*, openvino: bool) -> Iterator[Any]:
     """Yield the matrix's pairs of core and backend as parameters of sessions."""
     needing = {name for name, row in COMPAT["released_backends"].items() if "needs" in row}
@@ -124,7 +132,7 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
-@nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
+@nox.parametrize("package", [nox.param(package, id=package) for package in MOST_TESTS_FIRST])
 def tests(session: nox.Session, package: str) -> None:
     """Run one distribution's unit tests with its declared dependencies alone."""
     named = nox.project.dependency_groups(PACKAGES[package], "test")
