@@ -108,11 +108,7 @@ class _Block:
             MemoryError: There is no memory for them.
         """
         whole = -(-size // _HUGE_PAGE) * _HUGE_PAGE
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        try:
-            self._pages = mmap.mmap(-1, whole + _HUGE_PAGE, flags=flags)
-        except OSError as error:
-            raise MemoryError(f"no memory for {whole} bytes of weights: {error}") from error
+        self._pages = map_zeros(whole + _HUGE_PAGE)
         if self._HUGE is not None:
             with contextlib.suppress(OSError):  # a kernel may be built without them
                 self._pages.madvise(self._HUGE)
@@ -137,6 +133,20 @@ class _Block:
             start = -(-self._used // mmap.PAGESIZE) * mmap.PAGESIZE
             if start < self._end:
                 pages.madvise(_UNNEEDED, start, self._end - start)
+
+
+def map_zeros(size: int) -> mmap.mmap:
+    """Return zeros, of which pages that nothing touches take no memory.
+
+    The C library clears memory that it had given out before, and keeps it when it is freed.
+
+    Raises:
+        MemoryError: There is no memory for them.
+    """
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no memory for {size} bytes: {error}") from error
 
 
 def trim_memory() -> None:

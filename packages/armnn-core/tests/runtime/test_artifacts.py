@@ -142,6 +142,17 @@ def test_a_file_that_does_not_fit_is_refused_with_its_reason(
     assert "'armnn compile' makes it again of the original model" in str(caught.value)
 
 
+def test_other_options_are_refused_by_name(runtime: Runtime, file: Path) -> None:
+    options = {"Mock": {"Speed": "high"}}
+    had = "options of Mock none, expected Speed=high: load it with the same options"
+    with pytest.raises(ModelFileError, match=had):
+        runtime.load_model(file, backend_options=options)
+    runtime.compile_network(network(), file, ["Mock"], backend_options=options)
+    runtime.load_model(file, backend_options=options).run({"x": X})
+    with pytest.raises(ModelFileError, match="options of Mock Speed=high, expected none"):
+        runtime.load_model(file)
+
+
 def test_every_cut_and_flipped_bit_is_refused(runtime: Runtime, file: Path) -> None:
     good = file.read_bytes()
     for at in range(0, len(good), 37):

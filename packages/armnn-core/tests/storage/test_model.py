@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -366,6 +367,17 @@ def signed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]
     return damage
 
 
+def reported(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    """Return a function that changes the report in a header."""
+
+    def damage(header: dict[str, Any]) -> None:
+        report = json.loads(header["report"])
+        change(report)
+        header["report"] = json.dumps(report)
+
+    return damage
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -375,11 +387,14 @@ def signed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]
         lambda header: header["layers"][0].update(outputs=[[[2, 2], 99, [], [], None]]),
         lambda header: header["layers"][-1].update(inputs=[[77, 0]]),
         lambda header: header["layers"][-2].update(parameters={"size": 5}),
-        lambda header: header.update(report=[{}]),
-        lambda header: header["report"][0].update(refusals=[{"backend": "Mock"}]),
-        lambda header: header["report"][0].update(footprint={"arena_bytes": 1}),
-        lambda header: header["parts"][0].update(layers_of=2),
-        lambda header: header["parts"][0].update(borders=[{"tensor": "x"}]),
+        lambda header: header.update(report=[]),
+        lambda header: header.update(report="{"),
+        reported(lambda report: report.update(rows=[{}])),
+        reported(lambda report: report.pop("specialisation")),
+        reported(lambda report: report["rows"][0].update(refusals=[{"backend": "Mock"}])),
+        reported(lambda report: report["rows"][0].update(footprint={"arena_bytes": 1})),
+        reported(lambda report: report["parts"][0].update(layers_of=2)),
+        reported(lambda report: report["parts"][0].update(borders=[{"tensor": "x"}])),
         lambda header: header.update(layers=None),
     ],
 )

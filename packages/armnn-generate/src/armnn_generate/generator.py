@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import time
@@ -264,6 +263,8 @@ class Generation:
         return self
 
     async def __anext__(self) -> str:
+        import asyncio  # late: heavy, and whoever awaits has it
+
         piece = await asyncio.to_thread(next, self, None)
         if piece is None:
             raise StopAsyncIteration

@@ -623,7 +623,7 @@ class LoadedNetwork:
         limits: Mapping[str, Any],
     ) -> RunTask:
         """Start a run of this network or of a stream; only :meth:`submit` and streams call it."""
-        from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: heavy, by asyncio
+        from armnn.runtime.calls.tasks import RunTask, ThreadRun  # late: plain runs do without
 
         self._check_async()
         deadline = deadline_of(timeout)
@@ -1027,7 +1027,7 @@ class LoadedNetwork:
             is_kept: Whether this network keeps the call, which then must not refer to it.
             sources: Where the memory of arrays comes from.
         """
-        from armnn.runtime.calls.binding import Binder  # late: heavy, by asyncio
+        from armnn.runtime.calls.binding import Binder  # late: plain runs do without
 
         is_noted = self.events.has_listeners or self._failover is not None
         run, note = self.run_stateless, self._note_run
@@ -1132,7 +1132,7 @@ class LoadedNetwork:
 
     @cached_property
     def _awaited(self) -> AwaitedRuns:
-        from armnn.runtime.calls.tasks import AwaitedRuns  # late: heavy, by asyncio
+        from armnn.runtime.calls.tasks import AwaitedRuns  # late: plain runs do without
 
         return AwaitedRuns(may_wait=self._failover is not None)
 
@@ -1140,7 +1140,7 @@ class LoadedNetwork:
     def _imports(self) -> Imports:
         optimized, converts = self._plans.optimized, self._real is not None
         infos = {"input": optimized.inputs, "output": optimized.outputs}
-        from armnn.runtime.calls.imports import Imports  # late: heavy, by asyncio
+        from armnn.runtime.calls.imports import Imports  # late: plain runs do without
 
         sharing = partial(shared_memory_beside, self._plans)
         return Imports(self.title, infos, self.properties, converts, sharing)
@@ -1151,7 +1151,7 @@ class LoadedNetwork:
         Raises:
             MemoryImportError: The network was loaded with ``quantize=True``, which converts.
         """
-        from armnn.runtime.calls.binding import refuse_devices  # late: heavy, by asyncio
+        from armnn.runtime.calls.binding import refuse_devices  # late: plain runs do without
         from armnn.runtime.calls.imports import ImportingRuns
 
         if self._real is not None:
@@ -1237,7 +1237,7 @@ def _importing_runs(
 ) -> ImportingRuns | None:
     if properties.input_source is properties.output_source is MemorySource.UNDEFINED:
         return None
-    from armnn.runtime.calls.imports import ImportingRuns  # late: heavy, by asyncio
+    from armnn.runtime.calls.imports import ImportingRuns  # late: plain runs do without
 
     runs = ImportingRuns(plans, properties, copies)
     return runs if runs.is_needed else None

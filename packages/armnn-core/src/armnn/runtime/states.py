@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from armnn._process_memory import map_zeros
 from armnn.arguments import integer, items, mapping, refused, text
 from armnn.backends.memory import ALIGNMENT, address_of
 from armnn.errors import ExecutionError, InvalidArgumentError
@@ -52,6 +53,9 @@ AUTO: Final = "auto"
 
 _BLOCK: Final = 256
 """The rows by which a state that fills up grows, where the model leaves their number open."""
+
+_MAPPED: Final = 1 << 16
+"""Bytes of a state that has pages of its own."""
 
 _MAY_BE_GIVEN: Final = ("mask", "places")
 """The counters that a caller may give, as only these two can express the padding of a prompt."""
@@ -691,7 +695,10 @@ def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
 def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
     """Return zeros, aligned as working memory is."""
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    block = np.zeros(size + ALIGNMENT, np.uint8)  # pages that nothing touches take no memory
+    if size < _MAPPED:
+        block = np.zeros(size + ALIGNMENT, np.uint8)
+    else:
+        block = np.frombuffer(map_zeros(size), np.uint8)
     start = -address_of(block) % ALIGNMENT
     return block[start : start + size].view(dtype).reshape(shape)
 

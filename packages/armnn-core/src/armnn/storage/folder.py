@@ -162,7 +162,7 @@ _WRITING: Final = ".writing-"
 """How the name of a file begins that is not complete."""
 
 MAGIC: Final = b"\x89ARMNNS\n"
-VERSION: Final = 4
+VERSION: Final = 5
 HEADER_LIMIT: Final = 1 << 26
 
 _PREFIX: Final = struct.Struct("<8sIIQ")

@@ -22,7 +22,7 @@ from armnn.optimizer import OptimizerOptions, Participants
 from armnn.optimizer.assignment.boundaries import place_tensors
 from armnn.optimizer.plan import CARRIERS, Observation, Plan, plan_of
 from armnn.storage.programs import compiled_of, keep_compiled, program_of, stored_in_place
-from armnn.storage.reports import check_report, decoded_report
+from armnn.storage.reports import check_report, decoded_report, encoded_report
 
 _NOTHING: Final[Mapping[str, Program]] = MappingProxyType({})
 
@@ -59,13 +59,10 @@ def encoded(
         if layer.type in CARRIERS and layer.inputs[0] is not None:
             numbers[layer.output] = numbers[layer.inputs[0]]  # loading inserts the copies again
     layers = [_encoded_layer(layer, numbers, arrays, participants, programs) for layer in order]
-    rows = [row.as_dict() for row in plan.report]
-    parts = [part.as_dict() for part in plan.report.parts]
     made: dict[str, Any] = {
         "name": network.name,
         "layers": layers,
-        "report": rows,
-        "parts": parts,
+        "report": encoded_report(plan.report),
     }
     if plan.in_place:
         made["in_place"] = dict(plan.in_place)
@@ -154,8 +151,7 @@ def _decoded(
         sources,
         participants.places_on_host,
     )
-    check_report(stored["report"], stored["parts"])
-    make_report = partial(decoded_report, stored["report"], stored["parts"])
-    plan = plan_of(network, memory, make_report)
+    check_report(stored["report"])
+    plan = plan_of(network, memory, partial(decoded_report, stored["report"]))
     plan.in_place = stored_in_place(stored)
     return plan

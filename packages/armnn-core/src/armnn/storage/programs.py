@@ -160,7 +160,7 @@ def plan_of_programs(
             {},
             {},
             [],
-            partial(decoded_report, stored["report"], stored["parts"]),
+            partial(decoded_report, stored["report"]),
             partial(decode, programs),
             is_derived=True,
             in_place=stored_in_place(stored),
@@ -171,7 +171,7 @@ def plan_of_programs(
                 return None  # its tensors may be in memory of its own
         for row, layer in zip(held, plan.layers, strict=True):
             layer.compiled = programs[layer.name] = program_of(row, participants)
-        check_report(stored["report"], stored["parts"])
+        check_report(stored["report"])
     except StaleEntryError:
         raise
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError):

@@ -286,9 +286,8 @@ class NativeBackend(NetworkBackend, CachingBackend):
         Raises:
             StaleEntryError: It is not there, or does not fit any more.
         """
-        fingerprint, names = key
         with lending(model.blobs):
-            return stored_program(self.start(), _own(model), fingerprint, tuple(names))
+            return stored_program(self.start(), _own(model), key)
 
     def program_workload(
         self,

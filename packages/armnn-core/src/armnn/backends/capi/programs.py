@@ -86,12 +86,12 @@ class NativeProgram(NativeObject, Program):
     Attributes:
         names: The names of its layers, by node id.
         device: The device that it was compiled for; None for the backend's first.
-        fingerprint: The fingerprint of the graph, if it is stored under that; else "".
+        envelope: The facts that it is stored under; None if it is not stored.
         kept: Its graph, if it may be compiled for other shapes.
         weigh: Finds the footprint out, if it is not known yet.
     """
 
-    __slots__ = ("_footprint", "backend", "device", "fingerprint", "kept", "names", "weigh")
+    __slots__ = ("_footprint", "backend", "device", "envelope", "kept", "names", "weigh")
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class NativeProgram(NativeObject, Program):
         self.backend = backend
         self.names = names
         self.device = device
-        self.fingerprint = ""
+        self.envelope: Envelope | None = None
         self._footprint = footprint
         self.kept: KeptGraph[NativeProgram] | None = None
         self.weigh: Callable[[], Footprint | None] | None = None
@@ -156,8 +156,9 @@ class NativeProgram(NativeObject, Program):
 
     @property
     def cache_key(self) -> Sequence[Any]:
-        """Its graph's fingerprint, and the names of its layers."""
-        return (self.fingerprint, self.names) if self.fingerprint else ()
+        """Its graph's fingerprint, the names of its layers, and the options."""
+        made = self.envelope
+        return () if made is None else (made.graph_fingerprint, self.names, made.options)
 
     @property
     def title(self) -> str:
@@ -304,21 +305,20 @@ def cached_program(
     if reason:
         outcome = f"compiled, not stored: {reason}"
     else:
-        program.fingerprint = envelope.graph_fingerprint
+        program.envelope = envelope
     cache.note(library.id, graph.title, outcome, start)
     return program
 
 
 def stored_program(
-    backend: NativeObject, model: NativeModelContext, fingerprint: str, names: tuple[str, ...]
+    backend: NativeObject, model: NativeModelContext, key: Sequence[Any]
 ) -> NativeProgram:
     """Return a cached program whose graph is not available.
 
     Args:
         backend: Who compiled it.
         model: The backend's context of the network.
-        fingerprint: See :attr:`NativeProgram.fingerprint`.
-        names: The names of its layers, by node id.
+        key: Its :attr:`NativeProgram.cache_key`.
 
     Raises:
         StaleEntryError: It is not there, or does not fit any more.
@@ -327,8 +327,15 @@ def stored_program(
     if cache is None:
         raise StaleEntryError("there is no cache")
     start = time.perf_counter_ns()
+    fingerprint, names, options = key
     envelope = _envelope_of(backend, fingerprint, model)
-    program = _stored(backend, model, cache, envelope, names)
+    if envelope.options != tuple(options):
+        had, given = (", ".join(each) or "none" for each in (options, envelope.options))
+        raise StaleEntryError(
+            f"it was compiled with the options of {backend.library.id} {had}, expected {given}: "
+            "load it with the same options"
+        )
+    program = _stored(backend, model, cache, envelope, tuple(names))
     if program is None:
         raise StaleEntryError("the program is not there")
     cache.note(backend.library.id, program.title, "taken from the cache", start)
@@ -347,7 +354,7 @@ def _stored(
     if entry is None:
         return None
     program = _read(backend, model, envelope, names, entry)
-    program.fingerprint = envelope.graph_fingerprint
+    program.envelope = envelope
     return program
 
 

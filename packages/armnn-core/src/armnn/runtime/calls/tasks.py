@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import threading
@@ -103,6 +102,8 @@ class RunTask(Closable):
                 underway.stop()
 
     def __await__(self) -> Generator[Any, None, Outputs]:
+        import asyncio  # late: heavy, and whoever awaits has it
+
         underway = self._underway
         if isinstance(underway, ThreadRun):
             # A thread that waits for another one could leave none to run.
@@ -254,6 +255,8 @@ class AwaitedRuns:
         Raises:
             InvalidArgumentError: An argument is of another kind.
         """
+        import asyncio  # late: heavy, and whoever awaits has it
+
         check_token(cancel)
         deadline = deadline_of(timeout)
         shapes = tuple((name, np.shape(array)) for name, array in inputs.items())
