@@ -608,6 +608,20 @@ def test_an_index_outside_of_its_axis_is_an_error_of_that_run(kind: DataType) ->
         np.testing.assert_array_equal(model.run({"ids": np.array([1, -1, 3], dtype)})["y"], rows)
 
 
+def test_an_index_is_checked_where_another_queue_goes_on() -> None:
+    net = Network("table")
+    ids = net.add_input("ids", TensorInfo((2,), DataType.SIGNED32))
+    found = net.add_gather(net.add_constant(np.float32([3, 4])), ids)
+    net.add_output("y", net.add_activation(found, function="ReLu"))
+    with armnn.register_backend("Activations", Activations):
+        model = armnn.load_model(net, backends=["Activations", "GpuAcc"], min_part=1)
+        assert model.report.layers_by_backend == {"Activations": 1, "GpuAcc": 1}
+        for _ in range(2):
+            with pytest.raises(ExecutionError, match="the index 2 is outside of axis 0"):
+                model.run({"ids": np.int32([2, 0])})
+        assert model.run({"ids": np.int32([1, 0])})["y"].tolist() == [4, 3]
+
+
 @pytest.mark.parametrize("rows", [False, True])
 @pytest.mark.parametrize(("count", "wrong"), [(4, 4), (4, -5), (0, 0)])
 def test_indices_are_checked_where_nothing_is_read(*, rows: bool, count: int, wrong: int) -> None:

@@ -312,12 +312,8 @@ class QueueEvent(Event):
         Raises:
             ExecutionError: It failed, or a kernel reported invalid data.
         """
-        try:
-            self.wait_for_end()
-            self.queue.raise_faults()
-        except BaseException:
-            self.queue.forget_faults()
-            raise
+        self.wait_for_end()
+        self.queue.raise_faults()
 
     def wait_for_end(self) -> None:
         """Wait as :meth:`wait` does, but leave the faults that kernels reported to a later wait."""
@@ -351,6 +347,7 @@ class Queue(MemoryManager):
         self._cold: dict[Program, set[str]] = {}
         self._checks: list[str] = []
         self._told = np.zeros(2, np.int32)
+        self._before: set[Queue] = set()  # queues that this one waited for in the run
 
     @functools.cached_property
     def faults(self) -> cl.Buffer:
@@ -361,8 +358,8 @@ class Queue(MemoryManager):
 
     @property
     def has_checks(self) -> bool:
-        """Whether a kernel of this queue may find something wrong."""
-        return bool(self._checks)
+        """Whether kernels of this queue, or of those it waited for, may find something wrong."""
+        return bool(self._checks or self._before)
 
     def check(self, message: str) -> int:
         """Return the number of a check, whose message has ``{}`` for the wrong number."""
@@ -371,11 +368,24 @@ class Queue(MemoryManager):
         return self._checks.index(message) + 1
 
     def raise_faults(self) -> None:
-        """Raise the faults that kernels reported, after waiting for them or until the deadline.
+        """Raise what kernels told, once what was enqueued has ended, or until the run must end.
+
+        What kernels of queues told that this one waited for counts, too: the host may read nothing
+        of theirs.
 
         Raises:
             ExecutionError: A check failed.
         """
+        asked: set[Queue] = set()
+        left = [self]
+        while left:
+            queue = left.pop()
+            if queue not in asked:
+                asked.add(queue)
+                left += queue._before
+                queue._raise_own_faults()
+
+    def _raise_own_faults(self) -> None:
         if not self._checks:
             return
         # There may be more in the queue than the caller waited for, so this waits as others do.
@@ -384,11 +394,11 @@ class Queue(MemoryManager):
         QueueEvent(self, told).wait_for_end()
         number, value = self._told.tolist()
         if number:
-            self.forget_faults()
+            self._forget_faults()
             raise ExecutionError(self._checks[number - 1].format(value))
 
-    def forget_faults(self) -> None:
-        """Clear the faults that kernels reported, once all commands have ended."""
+    def _forget_faults(self) -> None:
+        """Clear what kernels told, once all that was enqueued has ended."""
         if self._checks:
             with self.device.failures():
                 cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
@@ -409,9 +419,11 @@ class Queue(MemoryManager):
                         self.device.context, self.device.device, properties
                     )
             self._go_on_with(self._timed)
+        self._forget_faults()  # a run that was stopped leaves them
 
     def release(self) -> None:
         """Keep programs whose kernels have run for the first time."""
+        self._before.clear()
         if self.times is not None:
             self.times = None
             self._go_on_with(self._plain)
@@ -454,6 +466,8 @@ class Queue(MemoryManager):
         if isinstance(event, QueueEvent) and event.device is self.device:
             with self.device.failures():
                 self.last = cl.enqueue_barrier(self.commands, [event.command])
+            if event.queue is not self:
+                self._before.add(event.queue)
         else:
             event.wait()
 
