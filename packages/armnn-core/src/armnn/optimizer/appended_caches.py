@@ -492,9 +492,9 @@ class _Recognizer:
             if bound < 0.5 * scale * top:
                 softcap, scale = bound, _factor(bound * np.arctanh(small / bound), plain)
             elif not np.allclose(large[whole], scale * wide[whole], 1e-2, 1e-2 * scale * top):
-                raise _UnlikeError(f"{attention.layer.name!r} changes large scores otherwise")
+                raise _UnlikeError(f"{attention.layer.name!r} has another softcap than tanh")
             if not (math.isfinite(scale) and scale > 0):
-                raise _UnlikeError(f"{attention.layer.name!r} has scores without a factor")
+                raise _UnlikeError(f"{attention.layer.name!r} has scores without a positive scale")
             result.append((scale, softcap))
         return result
 

@@ -114,7 +114,7 @@ def _decoded_cache(
     if output not in stored["outputs"] or any(each not in inputs for each in named):
         raise ValueError(f"the cache {name!r} has other tensors")
     if any(each.kind not in get_args(Count) for each in counters):
-        raise ValueError(f"the cache {name!r} is counted in other ways")
+        raise ValueError(f"the cache {name!r} counts its rows in another way")
     if kind is list:
         rows = (str(rows[0]), range(inputs[rows[0]].rank or 0)[rows[1]])
     elif rows is not None and (kind is not int or rows < 0):
