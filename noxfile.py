@@ -61,6 +61,7 @@ MORE = [
     "armnn-conformance",
     "armnn-generate",
 ]
+HERE_ONLY = "--this-machine-only"  # of the session wheelhouse
 NATIVE = {"ARMNN_CPUACC_LEVELS": "native"}
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 FAKES = str(Path("tests-e2e/support").absolute())
@@ -534,7 +535,7 @@ def reproducible(session: nox.Session) -> None:
     _run(session, "tools/release/reproduce.py", *session.posargs)
 
 
-@nox.session(requires=["build_all_levels"], default=False)
+@nox.session(requires=["build" if HERE_ONLY in sys.argv else "build_all_levels"], default=False)
 def wheelhouse(session: nox.Session) -> None:
     """Put all wheels for x86-64 and aarch64 into dist/wheelhouse."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")

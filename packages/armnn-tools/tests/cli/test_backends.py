@@ -136,6 +136,7 @@ def test_load_tries_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert broken["state"] == "failed"
     assert "ModuleNotFoundError: No module named 'no_such_module'" in broken["reason"]
     assert [shadowed["state"], newer["state"]] == ["shadowed", "incompatible"]
+    assert [good["score"], shadowed["score"], newer["score"]] == [1, None, None]
 
 
 def test_the_table_shows_id_state_owner_versions_origin_and_reason(

@@ -105,11 +105,15 @@ def add_parser(
         subparsers,
         "backends",
         summary,
-        "List the backends in order of precedence. Nothing is imported without --load or -v.",
+        "List the backends in order of precedence. Nothing is imported without --load or -v. Where "
+        "--backends of another command is left out, those with a score above 0 take part, the "
+        "highest score first; the score is blank until the backend is loaded.",
         _EXAMPLES,
         list_backends,
     )
-    parser.add_argument("--load", action="store_true", help="try to load each of them")
+    parser.add_argument(
+        "--load", action="store_true", help="try to load each of them, and ask for its score"
+    )
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="load them and show their capabilities"
     )
@@ -152,7 +156,7 @@ def list_backends(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(
             [
-                {**_with_capabilities(entry, stated), "score": scores.get(entry.id)}
+                {**_with_capabilities(entry, stated), "score": scores.get(entry.origin)}
                 for entry in entries
             ]
         )
@@ -166,14 +170,14 @@ def list_backends(arguments: argparse.Namespace) -> int:
 
 
 def scores_of(registry: BackendRegistry) -> dict[str, int]:
-    """Return the scores of backends that say it: of loaded ones, and 0 of those to be named."""
+    """Return the score of each origin that has one: loaded backends, and 0 of those to be named."""
     found: dict[str, int] = {}
     for entry in registry.entries():
         if entry.is_named_only or not entry.is_static:
-            found[entry.id] = 0
+            found[entry.origin] = 0
         elif entry.state is BackendState.LOADED:
             try:
-                found[entry.id] = call(entry.id, registry.get(entry.id), "score")
+                found[entry.origin] = call(entry.id, registry.get(entry.id), "score")
             except Exception as error:  # whatever a plug-in raises, the others are listed
                 registry.leave_out(entry.id, error)
     return found
@@ -206,13 +210,13 @@ def print_entries(
     Args:
         entries: The backends.
         title: The line above the table, "" for none.
-        scores: Where they stand if none is named, as far as that is known; 0: they take no part.
+        scores: The scores of origins, as far as they are known.
     """
     known = scores or {}
     columns = {
         "id": [entry.id for entry in entries],
         "state": [str(entry.state) for entry in entries],
-        "score": [str(known.get(entry.id, "")) for entry in entries],
+        "score": [str(known.get(entry.origin, "")) for entry in entries],
         "distribution": [entry.distribution for entry in entries],
         "version": [entry.version for entry in entries],
         "API version": [_needed_version(entry) for entry in entries],
