@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Text generation beside its peers."""
+"""Text generation, compared with other runtimes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Text on two lists of backends: the first token and the first layer at which they part."""
+"""Text on two lists of backends: the first token and the first layer that differ."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_command_names_token_and_layer(
     arguments = ["compare", str(genai_folder), "--backends", "Flipping", "--prompt", PROMPT]
     assert main([*arguments, "--no-rewrite"]) == 1
     shown = capsys.readouterr().out
-    assert "They part at token " in shown
+    assert " of the text is the first different one: " in shown
     assert re.search(r"Wrong: o1\w* \(MatMulNBits\) on Flipping\.", shown), shown
     assert main([*arguments, "--no-rewrite", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)

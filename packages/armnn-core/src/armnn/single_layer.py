@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A layer, memory of others and a run's end as a backend gets them, for backends' tests."""
+"""For tests of backends: a layer, foreign memory and a deadline as the runtime gives them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two lists of backends beside each other on one text: the first token at which they part.
+"""Comparison of two lists of backends on one text: the first token that they choose differently.
 
 Both compute the tokens that the reference chooses, so that what follows a difference is compared,
 too. ``armnn compare FOLDER`` runs the layers of the call that made the parting token one by one.
@@ -50,9 +50,9 @@ class TextComparison:
     Attributes:
         model: The ONNX file of the folder.
         prompt: How many tokens the prompt has.
-        tokens: The tokens that the reference chose, up to the one at which they part.
+        tokens: The tokens that the reference chose, up to the first different one.
         text: Their text.
-        parting: The first token at which they part, None if they never do.
+        parting: The first token that they choose differently, None if all are equal.
         largest_difference: The largest one of any logit of any compared token.
         least_margin: The least margin of the reference's choices.
         inputs: The inputs of the call that made the parting token, or, where there is none, of the
@@ -93,8 +93,9 @@ class TextComparison:
             )
         at = self.parting
         return (
-            f"They part at token {at.index} of the text: {at.text!r} by {at.margin:.2g} on the "
-            f"reference, {at.other_text!r} by {at.other_margin:.2g} on the backends; {most}."
+            f"Token {at.index} of the text is the first different one: {at.text!r} by "
+            f"{at.margin:.2g} on the reference, {at.other_text!r} by {at.other_margin:.2g} on the "
+            f"backends; {most}."
         )
 
 

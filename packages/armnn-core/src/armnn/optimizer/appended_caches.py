@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Caches that get longer with each run become caches with room, for states in place.
+"""Turns caches that Concat makes longer in each run into caches of a capacity, for states.
 
 Plain exports of decoders append the keys and values of new tokens to earlier ones (Concat), so that
 each run has other shapes, and take masks and positions from these. Where the network keeps such

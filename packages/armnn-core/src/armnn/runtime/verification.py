@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The differences of today from a record of execution.
+"""The differences between today's setup and a record of execution.
 
 A record may come from anywhere, so nothing is run that only the record names: folders of dynamic
 backends, lock files, commands of boards and other machines are those of the caller, and code of

@@ -105,7 +105,7 @@ def add_parser(
     )
     text = parser.add_argument_group("the folder of a language model in the place of MODEL")
     text.add_argument(
-        "-p", "--prompt", metavar="TEXT", help="generate text, and name the first token that parts"
+        "-p", "--prompt", metavar="TEXT", help="generate text, and name the first different token"
     )
     text.add_argument(
         "--max-tokens",
