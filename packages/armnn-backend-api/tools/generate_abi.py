@@ -4,7 +4,8 @@
 ``--check`` fails if a file is stale. The files are the header, the ctypes mirror, the golden layout
 and the reference part of docs/backend-api-c.md. While a golden layout says ``"released": false``,
 run this script and review the difference. At the release of that Backend API version, set it to
-true by hand; from then on a changed row is refused, and an addition needs the next minor.
+true by hand; from then on a changed row is refused, and an addition needs the next minor. As each
+minor has all of those before it, the layout of the newest released one is kept here.
 """
 
 from __future__ import annotations
