@@ -179,26 +179,33 @@ def _body(spec: Any) -> list[str]:
     names = [_parameter(input_slot) for input_slot in spec.inputs]
     if spec.is_variadic:
         names[-1] = f'*operands({names[-1]}, "{names[-1]}")'
-    inputs = f"            [{', '.join(names)}],"
-    if len(inputs) > WIDTH:
-        listed = "\n".join(f"                {name}," for name in names)
-        inputs = f"            [\n{listed}\n            ],"
-    fields = dataclasses.fields(spec.descriptor)
-    descriptor = [f"            {spec.descriptor.__name__}(),"]
-    if fields:
-        descriptor = [
-            f"            {spec.descriptor.__name__}.of(",
-            *(f"                {field.name}={field.name}," for field in fields),
-            "            ),",
-        ]
-    arguments = [f'            "{spec.name}",', inputs, *descriptor, "            name=name,"]
+    fields = [f"{field.name}={field.name}" for field in dataclasses.fields(spec.descriptor)]
+    of = f"{spec.descriptor.__name__}{'.of' * bool(fields)}"
+    descriptor = _call(f"descriptor = {of}", fields, "")
+    arguments = [f'"{spec.name}"', f"[{', '.join(names)}]", "descriptor", "name=name"]
     if not spec.outputs:
-        return ["        self.add(", *arguments, "        )"]
+        return [*descriptor, *_call("self.add", arguments, "")]
     if _has_one_output(spec):
-        arguments.append("            outputs=[output],")
-        return ["        return self.add(", *arguments, "        ).output"]
-    arguments.append("            outputs=outputs,")
-    return ["        return self.add(", *arguments, "        ).outputs"]
+        return [*descriptor, *_call("return self.add", [*arguments, "outputs=[output]"], ".output")]
+    return [*descriptor, *_call("return self.add", [*arguments, "outputs=outputs"], ".outputs")]
+
+
+def _call(function: str, arguments: list[str], behind: str) -> list[str]:
+    """Return a statement with a call, broken into lines as ruff does it."""
+    line = f"        {function}({', '.join(arguments)}){behind}"
+    if len(line) <= WIDTH:
+        return [line]
+    within = [f"            {', '.join(arguments)}"]
+    if len(within[0]) > WIDTH:
+        within = [line for each in arguments for line in _argument(each)]
+    return [f"        {function}(", *within, f"        ){behind}"]
+
+
+def _argument(text: str) -> list[str]:
+    if len(text) < WIDTH - 12 or text[0] != "[":
+        return [f"            {text},"]
+    items = [f"                {each}," for each in text.strip("[]").split(", ")]
+    return ["            [", *items, "            ],"]
 
 
 def _type_text(hint: Any, *, item: bool = False) -> str:

@@ -17,6 +17,8 @@ C_TYPES = {
     "float": "ctypes.c_float", "double": "ctypes.c_double", "armnn_code": "ctypes.c_int32",
 }  # fmt: skip
 
+WIDTH = 100
+
 PREAMBLE = '''\
 # SPDX-License-Identifier: MIT
 """The structs and functions of ``armnn/backend.h`` in ctypes.
@@ -114,8 +116,14 @@ def _fields(abi: Abi, struct: Struct) -> Iterable[str]:
 def _prototype(abi: Abi, name: str, returns: str, parameters: list[str]) -> str:
     kinds = [] if parameters == ["void"] else [_parameter(abi, text) for text in parameters]
     result = "None" if returns == "void" else _c_type(abi, returns)
-    lines = "".join(f"    {kind},\n" for kind in [result, *kinds])
-    return f"{name} = ctypes.CFUNCTYPE(\n{lines})"
+    listed = ", ".join([result, *kinds])
+    # As ruff breaks lines.
+    if len(line := f"{name} = ctypes.CFUNCTYPE({listed})") <= WIDTH:
+        return line
+    lines = [f"    {listed}"]
+    if len(lines[0]) > WIDTH:
+        lines = [f"    {kind}," for kind in [result, *kinds]]
+    return "\n".join([f"{name} = ctypes.CFUNCTYPE(", *lines, ")"])
 
 
 def _parameter(abi: Abi, text: str) -> str:

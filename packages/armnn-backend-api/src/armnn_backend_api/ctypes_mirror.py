@@ -473,26 +473,10 @@ class Replan(ctypes.Structure):
     replan: Callable[..., Any]
 
 
-RangeFn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-    ctypes.c_uint64,
-)
-WriteFn = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-)
-ConstantFn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
-ReleaseFn = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+RangeFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+WriteFn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
+ConstantFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+ReleaseFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 Header._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -531,10 +515,7 @@ Tensor._fields_ = [
     ("byte_offset", ctypes.c_uint64),
 ]
 
-ErrorRelease = ctypes.CFUNCTYPE(
-    None,
-    ctypes.POINTER(Error),
-)
+ErrorRelease = ctypes.CFUNCTYPE(None, ctypes.POINTER(Error))
 Error._fields_ = [
     ("header", Header),
     ("code", ctypes.c_int32),
@@ -547,49 +528,16 @@ Error._fields_ = [
     ("priv", ctypes.c_void_p),
 ]
 
-HostLog = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_int32,
-    String,
-    String,
-)
-HostLogLevel = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-)
-HostAlloc = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-    ctypes.c_uint64,
-)
-HostFree = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
+HostLog = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, String, String)
+HostLogLevel = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+HostAlloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+HostFree = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 HostParallelFor = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-    ctypes.c_uint64,
-    RangeFn,
-    ctypes.c_void_p,
+    None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, RangeFn, ctypes.c_void_p
 )
-HostNumThreads = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-)
-HostCancelled = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-)
-HostProfiling = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-)
+HostNumThreads = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+HostCancelled = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64)
+HostProfiling = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 HostEvent = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
@@ -600,11 +548,7 @@ HostEvent = ctypes.CFUNCTYPE(
     ctypes.c_uint64,
     String,
 )
-HostGetExtension = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_char_p,
-)
+HostGetExtension = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 Host._fields_ = [
     ("header", Header),
     ("api_major", ctypes.c_uint32),
@@ -708,16 +652,9 @@ IoRequirement._fields_ = [
 ]
 
 AllocatorAllocate = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-    ctypes.c_uint64,
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
 )
-AllocatorFree = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
+AllocatorFree = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 Allocator._fields_ = [
     ("header", Header),
     ("ctx", ctypes.c_void_p),
@@ -753,10 +690,7 @@ BackendApiCreate = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(Error),
 )
-BackendApiDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+BackendApiDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 BackendApiDevices = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -772,17 +706,10 @@ BackendApiCapabilities = ctypes.CFUNCTYPE(
     ctypes.POINTER(Error),
 )
 BackendApiUseAllocator = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.POINTER(Allocator),
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Allocator), ctypes.POINTER(Error)
 )
 BackendApiNetworkEvent = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_int32,
-    ctypes.c_uint64,
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint64, ctypes.POINTER(Error)
 )
 BackendApiQuery = ctypes.CFUNCTYPE(
     ctypes.c_int32,
@@ -803,11 +730,7 @@ BackendApiCompile = ctypes.CFUNCTYPE(
     ctypes.POINTER(Error),
 )
 BackendApiSerialize = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    WriteFn,
-    ctypes.c_void_p,
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, WriteFn, ctypes.c_void_p, ctypes.POINTER(Error)
 )
 BackendApiCheckBlob = ctypes.CFUNCTYPE(
     ctypes.c_int32,
@@ -826,10 +749,7 @@ BackendApiDeserialize = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(Error),
 )
-BackendApiProgramDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+BackendApiProgramDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 BackendApiIoRequirement = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -839,28 +759,14 @@ BackendApiIoRequirement = ctypes.CFUNCTYPE(
     ctypes.POINTER(Error),
 )
 BackendApiContextCreate = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.POINTER(ctypes.c_void_p),
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(Error)
 )
-BackendApiContextDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+BackendApiContextDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 BackendApiExecute = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.POINTER(ExecuteArgs),
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ExecuteArgs), ctypes.POINTER(Error)
 )
-BackendApiGetExtension = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_char_p,
-)
-BackendApiShutdown = ctypes.CFUNCTYPE(
-    None,
-)
+BackendApiGetExtension = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
+BackendApiShutdown = ctypes.CFUNCTYPE(None)
 BackendApiOptimize = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -916,20 +822,8 @@ HostPython._fields_ = [
     ("create", HostPythonCreate),
 ]
 
-HostBlobsGet = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    String,
-    WriteFn,
-    ctypes.c_void_p,
-)
-HostBlobsPut = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-    String,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-)
+HostBlobsGet = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, String, WriteFn, ctypes.c_void_p)
+HostBlobsPut = ctypes.CFUNCTYPE(None, ctypes.c_void_p, String, ctypes.c_void_p, ctypes.c_uint64)
 HostBlobs._fields_ = [
     ("header", Header),
     ("ctx", ctypes.c_void_p),
@@ -951,10 +845,7 @@ AsyncWait = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_int32),
     ctypes.POINTER(Error),
 )
-AsyncRelease = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+AsyncRelease = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 Async._fields_ = [
     ("header", Header),
     ("submit", AsyncSubmit),
@@ -985,14 +876,8 @@ MemoryExportFd = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_uint64),
     ctypes.POINTER(Error),
 )
-MemoryAddress = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
-MemoryBufferDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+MemoryAddress = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+MemoryBufferDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 Memory._fields_ = [
     ("header", Header),
     ("allocate", MemoryAllocate),
@@ -1009,23 +894,12 @@ DeviceMemoryAllocate = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(Error),
 )
-DeviceMemoryData = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
+DeviceMemoryData = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 DeviceMemoryCopyIn = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(Error)
 )
 DeviceMemoryCopyOut = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_uint64,
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(Error)
 )
 DeviceMemoryImportHost = ctypes.CFUNCTYPE(
     ctypes.c_int32,
@@ -1035,10 +909,7 @@ DeviceMemoryImportHost = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(Error),
 )
-DeviceMemoryBufferDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+DeviceMemoryBufferDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 DeviceMemory._fields_ = [
     ("header", Header),
     ("device_type", ctypes.c_int32),
@@ -1078,10 +949,7 @@ DeviceMemory2Allocate = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(Error),
 )
-DeviceMemory2Data = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
+DeviceMemory2Data = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 DeviceMemory2CopyIn = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -1153,16 +1021,9 @@ DeviceMemory2Map = ctypes.CFUNCTYPE(
     ctypes.POINTER(Error),
 )
 DeviceMemory2Unmap = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(Error)
 )
-DeviceMemory2BufferDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+DeviceMemory2BufferDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 DeviceMemory2._fields_ = [
     ("header", Header),
     ("device_type", ctypes.c_int32),
@@ -1188,10 +1049,7 @@ StreamsCreate = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(Error),
 )
-StreamsDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+StreamsDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 StreamsExecuteOn = ctypes.CFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_void_p,
@@ -1200,16 +1058,10 @@ StreamsExecuteOn = ctypes.CFUNCTYPE(
     ctypes.POINTER(Error),
 )
 StreamsRecord = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.POINTER(ctypes.c_void_p),
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(Error)
 )
 StreamsWaitEvent = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.POINTER(Error),
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(Error)
 )
 StreamsEventWait = ctypes.CFUNCTYPE(
     ctypes.c_int32,
@@ -1218,10 +1070,7 @@ StreamsEventWait = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_int32),
     ctypes.POINTER(Error),
 )
-StreamsEventDestroy = ctypes.CFUNCTYPE(
-    None,
-    ctypes.c_void_p,
-)
+StreamsEventDestroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 Streams._fields_ = [
     ("header", Header),
     ("create", StreamsCreate),

@@ -82,10 +82,7 @@ ENUMERATIONS: Final[dict[str, dict[str, int]]] = {
         "Elu": 10,
         "HardSwish": 11,
     },
-    "ArgMinMaxFunction": {
-        "Min": 0,
-        "Max": 1,
-    },
+    "ArgMinMaxFunction": {"Min": 0, "Max": 1},
     "DataType": {
         "Float16": 0,
         "Float32": 1,
@@ -97,23 +94,9 @@ ENUMERATIONS: Final[dict[str, dict[str, int]]] = {
         "QSymmS8": 9,
         "Signed64": 10,
     },
-    "DataLayout": {
-        "NHWC": 0,
-        "NCHW": 1,
-        "NDHWC": 2,
-        "NCDHW": 3,
-    },
-    "ReduceOperation": {
-        "Sum": 0,
-        "Max": 1,
-        "Mean": 2,
-        "Min": 3,
-        "Prod": 4,
-    },
-    "ResizeMethod": {
-        "NearestNeighbor": 0,
-        "Bilinear": 1,
-    },
+    "DataLayout": {"NHWC": 0, "NCHW": 1, "NDHWC": 2, "NCDHW": 3},
+    "ReduceOperation": {"Sum": 0, "Max": 1, "Mean": 2, "Min": 3, "Prod": 4},
+    "ResizeMethod": {"NearestNeighbor": 0, "Bilinear": 1},
     "ComparisonOperation": {
         "Equal": 0,
         "Greater": 1,
@@ -143,51 +126,19 @@ ENUMERATIONS: Final[dict[str, dict[str, int]]] = {
         "Sin": 7,
         "Ceil": 8,
     },
-    "LogicalBinaryOperation": {
-        "LogicalAnd": 0,
-        "LogicalOr": 1,
-    },
-    "PoolingAlgorithm": {
-        "Max": 0,
-        "Average": 1,
-        "L2": 2,
-    },
-    "OutputShapeRounding": {
-        "Floor": 0,
-        "Ceiling": 1,
-    },
-    "PaddingMethod": {
-        "IgnoreValue": 0,
-        "Exclude": 1,
-    },
-    "NormalizationAlgorithmChannel": {
-        "Across": 0,
-        "Within": 1,
-    },
-    "NormalizationAlgorithmMethod": {
-        "LocalBrightness": 0,
-        "LocalContrast": 1,
-    },
-    "PaddingMode": {
-        "Constant": 0,
-        "Reflect": 1,
-        "Symmetric": 2,
-    },
-    "LstmActivation": {
-        "None": 0,
-        "ReLu": 1,
-        "ReLu6": 3,
-        "TanH": 4,
-        "Sigmoid": 6,
-    },
+    "LogicalBinaryOperation": {"LogicalAnd": 0, "LogicalOr": 1},
+    "PoolingAlgorithm": {"Max": 0, "Average": 1, "L2": 2},
+    "OutputShapeRounding": {"Floor": 0, "Ceiling": 1},
+    "PaddingMethod": {"IgnoreValue": 0, "Exclude": 1},
+    "NormalizationAlgorithmChannel": {"Across": 0, "Within": 1},
+    "NormalizationAlgorithmMethod": {"LocalBrightness": 0, "LocalContrast": 1},
+    "PaddingMode": {"Constant": 0, "Reflect": 1, "Symmetric": 2},
+    "LstmActivation": {"None": 0, "ReLu": 1, "ReLu6": 3, "TanH": 4, "Sigmoid": 6},
 }
 """The numbers of the members of enumerations, by their names in Arm NN."""
 
 OUTDATED: Final[dict[str, dict[str, int]]] = {
-    "DataType": {
-        "QAsymmU8": 2,
-        "QSymmS16": 5,
-    },
+    "DataType": {"QAsymmU8": 2, "QSymmS16": 5},
 }
 """The numbers that members had before."""
 
@@ -280,18 +231,10 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "beyond_type": (124, "Uint32", 0),
         "zero_points": (126, "[Int32]", 0),
     },
-    "Bytes": {
-        "data": (4, "[Int8]", 0),
-    },
-    "Shorts": {
-        "data": (4, "[Int16]", 0),
-    },
-    "Ints": {
-        "data": (4, "[Int32]", 0),
-    },
-    "Longs": {
-        "data": (4, "[Int64]", 0),
-    },
+    "Bytes": {"data": (4, "[Int8]", 0)},
+    "Shorts": {"data": (4, "[Int16]", 0)},
+    "Ints": {"data": (4, "[Int32]", 0)},
+    "Longs": {"data": (4, "[Int64]", 0)},
     "ConstTensor": {
         "info": (4, "TensorInfo", 0),
         "member": (6, "Uint8", 0),
@@ -303,10 +246,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "is_overridden": (8, "Bool", 0),
         "overriding_info": (10, "TensorInfo", 0),
     },
-    "OutputSlot": {
-        "index": (4, "Uint32", 0),
-        "info": (6, "TensorInfo", 0),
-    },
+    "OutputSlot": {"index": (4, "Uint32", 0), "info": (6, "TensorInfo", 0)},
     "Base": {
         "index": (4, "Uint32", 0),
         "name": (6, "Text", 0),
@@ -314,13 +254,8 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "input_slots": (10, "[InputSlot]", 0),
         "output_slots": (12, "[OutputSlot]", 0),
     },
-    "Port": {
-        "base": (4, "Base", 0),
-        "binding_id": (6, "Int32", 0),
-    },
-    "Numbers": {
-        "data": (4, "[Uint32]", 0),
-    },
+    "Port": {"base": (4, "Base", 0), "binding_id": (6, "Int32", 0)},
+    "Numbers": {"data": (4, "[Uint32]", 0)},
     "Origins": {
         "concat_axis": (4, "Uint32", 0),
         "num_views": (6, "Uint32", 0),
@@ -387,10 +322,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "cell_bias": (24, "ConstTensor", 0),
         "output_gate_bias": (26, "ConstTensor", 0),
     },
-    "AnyLayer": {
-        "member": (4, "Uint8", 0),
-        "layer": (6, "Union", 0),
-    },
+    "AnyLayer": {"member": (4, "Uint8", 0), "layer": (6, "Union", 0)},
     "Versions": {
         "binding_ids_scheme": (4, "Uint32", 0),
         "weights_layout_scheme": (6, "Uint32", 0),
@@ -403,20 +335,13 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "feature_versions": (10, "Versions", 0),
         "notes": (124, "Text", 0),
     },
-    "Activation": {
-        "function": (4, "Int8", 0),
-        "a": (6, "Float32", 0),
-        "b": (8, "Float32", 0),
-    },
+    "Activation": {"function": (4, "Int8", 0), "a": (6, "Float32", 0), "b": (8, "Float32", 0)},
     "BatchToSpaceNd": {
         "block_shape": (4, "[Uint32]", 0),
         "crops": (6, "[Uint32]", 0),
         "data_layout": (8, "Int8", 0),
     },
-    "BatchNormalization": {
-        "eps": (4, "Float32", 0),
-        "data_layout": (6, "Int8", 0),
-    },
+    "BatchNormalization": {"eps": (4, "Float32", 0), "data_layout": (6, "Int8", 0)},
     "Convolution2d": {
         "pad_left": (4, "Uint32", 0),
         "pad_right": (6, "Uint32", 0),
@@ -446,9 +371,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "transpose_weight_matrix": (6, "Bool", 0),
         "constant_weights": (8, "Bool", 1),
     },
-    "Permute": {
-        "dim_mappings": (4, "[Uint32]", 0),
-    },
+    "Permute": {"dim_mappings": (4, "[Uint32]", 0)},
     "Pooling2d": {
         "pool_type": (4, "Int8", 0),
         "pad_left": (6, "Uint32", 0),
@@ -463,13 +386,8 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "padding_method": (24, "Int8", 0),
         "data_layout": (26, "Int8", 0),
     },
-    "Reshape": {
-        "target_shape": (4, "[Uint32]", 0),
-    },
-    "Softmax": {
-        "beta": (4, "Float32", 0),
-        "axis": (6, "Int32", -1),
-    },
+    "Reshape": {"target_shape": (4, "[Uint32]", 0)},
+    "Softmax": {"beta": (4, "Float32", 0), "axis": (6, "Int32", -1)},
     "SpaceToBatchNd": {
         "block_shape": (4, "[Uint32]", 0),
         "pad_list": (6, "[Uint32]", 0),
@@ -507,17 +425,9 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "new_axis_mask": (18, "Int32", 0),
         "data_layout": (20, "Int8", 0),
     },
-    "Gather": {
-        "axis": (4, "Int32", 0),
-    },
-    "Mean": {
-        "axis": (4, "[Uint32]", 0),
-        "keep_dims": (6, "Bool", 0),
-    },
-    "L2Normalization": {
-        "data_layout": (4, "Int8", 1),
-        "eps": (6, "Float32", 1e-12),
-    },
+    "Gather": {"axis": (4, "Int32", 0)},
+    "Mean": {"axis": (4, "[Uint32]", 0), "keep_dims": (6, "Bool", 0)},
+    "L2Normalization": {"data_layout": (4, "Int8", 1), "eps": (6, "Float32", 1e-12)},
     "Splitter": {
         "origins": (4, "Origins", 0),
         "view_sizes": (6, "[Numbers]", 0),
@@ -546,10 +456,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "projection_enabled": (14, "Bool", 0),
         "layer_norm_enabled": (16, "Bool", 0),
     },
-    "SpaceToDepth": {
-        "block_size": (4, "Uint32", 0),
-        "data_layout": (6, "Int8", 0),
-    },
+    "SpaceToDepth": {"block_size": (4, "Uint32", 0), "data_layout": (6, "Int8", 0)},
     "TransposeConvolution2d": {
         "pad_left": (4, "Uint32", 0),
         "pad_right": (6, "Uint32", 0),
@@ -573,42 +480,24 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "num_inputs": (6, "Uint32", 0),
         "input_shape": (8, "[Uint32]", 0),
     },
-    "ArgMinMax": {
-        "function": (4, "Int8", 0),
-        "axis": (6, "Int32", 0),
-    },
-    "Slice": {
-        "begin": (4, "[Uint32]", 0),
-        "size": (6, "[Uint32]", 0),
-    },
-    "DepthToSpace": {
-        "block_size": (4, "Uint32", 0),
-        "data_layout": (6, "Int8", 0),
-    },
+    "ArgMinMax": {"function": (4, "Int8", 0), "axis": (6, "Int32", 0)},
+    "Slice": {"begin": (4, "[Uint32]", 0), "size": (6, "[Uint32]", 0)},
+    "DepthToSpace": {"block_size": (4, "Uint32", 0), "data_layout": (6, "Int8", 0)},
     "InstanceNormalization": {
         "gamma": (4, "Float32", 0),
         "beta": (6, "Float32", 0),
         "eps": (8, "Float32", 0),
         "data_layout": (10, "Int8", 0),
     },
-    "LogSoftmax": {
-        "beta": (4, "Float32", 1),
-        "axis": (6, "Int32", -1),
-    },
-    "Comparison": {
-        "operation": (4, "Int8", 0),
-    },
+    "LogSoftmax": {"beta": (4, "Float32", 1), "axis": (6, "Int32", -1)},
+    "Comparison": {"operation": (4, "Int8", 0)},
     "StandIn": {
         "num_inputs": (4, "Uint32", 0),
         "num_outputs": (6, "Uint32", 0),
         "beyond": (124, "Text", 0),
     },
-    "ElementwiseUnary": {
-        "operation": (4, "Int8", 0),
-    },
-    "Transpose": {
-        "dim_mappings": (4, "[Uint32]", 0),
-    },
+    "ElementwiseUnary": {"operation": (4, "Int8", 0)},
+    "Transpose": {"dim_mappings": (4, "[Uint32]", 0)},
     "QLstm": {
         "cifg_enabled": (4, "Bool", 1),
         "peephole_enabled": (6, "Bool", 0),
@@ -623,12 +512,8 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "hidden_state_zero_point": (24, "Int32", 0),
         "hidden_state_scale": (26, "Float32", 0),
     },
-    "Fill": {
-        "value": (4, "Float32", 0),
-    },
-    "LogicalBinary": {
-        "operation": (4, "Int8", 0),
-    },
+    "Fill": {"value": (4, "Float32", 0)},
+    "LogicalBinary": {"operation": (4, "Int8", 0)},
     "Reduce": {
         "keep_dims": (4, "Bool", 0),
         "axis": (6, "[Uint32]", 0),
@@ -644,10 +529,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "layer_norm_enabled": (16, "Bool", 0),
         "time_major": (18, "Bool", 0),
     },
-    "ChannelShuffle": {
-        "axis": (4, "Uint32", 0),
-        "num_groups": (6, "Uint32", 0),
-    },
+    "ChannelShuffle": {"axis": (4, "Uint32", 0), "num_groups": (6, "Uint32", 0)},
     "Convolution3d": {
         "pad_left": (4, "Uint32", 0),
         "pad_right": (6, "Uint32", 0),
@@ -690,23 +572,11 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "data_layout_x": (12, "Int8", 1),
         "data_layout_y": (14, "Int8", 1),
     },
-    "ElementwiseBinary": {
-        "operation": (4, "Int8", 0),
-    },
-    "Tile": {
-        "multiples": (4, "[Uint32]", 0),
-    },
-    "ActivationLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Activation", 0),
-    },
-    "AdditionLayer": {
-        "base": (4, "Base", 0),
-    },
-    "BatchToSpaceNdLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "BatchToSpaceNd", 0),
-    },
+    "ElementwiseBinary": {"operation": (4, "Int8", 0)},
+    "Tile": {"multiples": (4, "[Uint32]", 0)},
+    "ActivationLayer": {"base": (4, "Base", 0), "parameters": (6, "Activation", 0)},
+    "AdditionLayer": {"base": (4, "Base", 0)},
+    "BatchToSpaceNdLayer": {"base": (4, "Base", 0), "parameters": (6, "BatchToSpaceNd", 0)},
     "BatchNormalizationLayer": {
         "base": (4, "Base", 0),
         "parameters": (6, "BatchNormalization", 0),
@@ -715,10 +585,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "beta": (12, "ConstTensor", 0),
         "gamma": (14, "ConstTensor", 0),
     },
-    "ConstantLayer": {
-        "base": (4, "Base", 0),
-        "input": (6, "ConstTensor", 0),
-    },
+    "ConstantLayer": {"base": (4, "Base", 0), "input": (6, "ConstTensor", 0)},
     "Convolution2dLayer": {
         "base": (4, "Base", 0),
         "parameters": (6, "Convolution2d", 0),
@@ -737,95 +604,31 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "weights": (8, "ConstTensor", 0),
         "bias": (10, "ConstTensor", 0),
     },
-    "InputLayer": {
-        "base": (4, "Port", 0),
-    },
-    "MultiplicationLayer": {
-        "base": (4, "Base", 0),
-    },
-    "OutputLayer": {
-        "base": (4, "Port", 0),
-    },
-    "PermuteLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Permute", 0),
-    },
-    "Pooling2dLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Pooling2d", 0),
-    },
-    "ReshapeLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Reshape", 0),
-    },
-    "SoftmaxLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Softmax", 0),
-    },
-    "SpaceToBatchNdLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "SpaceToBatchNd", 0),
-    },
-    "DivisionLayer": {
-        "base": (4, "Base", 0),
-    },
-    "MinimumLayer": {
-        "base": (4, "Base", 0),
-    },
-    "EqualLayer": {
-        "base": (4, "Base", 0),
-    },
-    "MaximumLayer": {
-        "base": (4, "Base", 0),
-    },
-    "NormalizationLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Normalization", 0),
-    },
-    "PadLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Pad", 0),
-    },
-    "RsqrtLayer": {
-        "base": (4, "Base", 0),
-    },
-    "FloorLayer": {
-        "base": (4, "Base", 0),
-    },
-    "GreaterLayer": {
-        "base": (4, "Base", 0),
-    },
-    "ResizeBilinearLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "ResizeBilinear", 0),
-    },
-    "SubtractionLayer": {
-        "base": (4, "Base", 0),
-    },
-    "StridedSliceLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "StridedSlice", 0),
-    },
-    "GatherLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Gather", 0),
-    },
-    "MeanLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Mean", 0),
-    },
-    "MergerLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Origins", 0),
-    },
-    "L2NormalizationLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "L2Normalization", 0),
-    },
-    "SplitterLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Splitter", 0),
-    },
+    "InputLayer": {"base": (4, "Port", 0)},
+    "MultiplicationLayer": {"base": (4, "Base", 0)},
+    "OutputLayer": {"base": (4, "Port", 0)},
+    "PermuteLayer": {"base": (4, "Base", 0), "parameters": (6, "Permute", 0)},
+    "Pooling2dLayer": {"base": (4, "Base", 0), "parameters": (6, "Pooling2d", 0)},
+    "ReshapeLayer": {"base": (4, "Base", 0), "parameters": (6, "Reshape", 0)},
+    "SoftmaxLayer": {"base": (4, "Base", 0), "parameters": (6, "Softmax", 0)},
+    "SpaceToBatchNdLayer": {"base": (4, "Base", 0), "parameters": (6, "SpaceToBatchNd", 0)},
+    "DivisionLayer": {"base": (4, "Base", 0)},
+    "MinimumLayer": {"base": (4, "Base", 0)},
+    "EqualLayer": {"base": (4, "Base", 0)},
+    "MaximumLayer": {"base": (4, "Base", 0)},
+    "NormalizationLayer": {"base": (4, "Base", 0), "parameters": (6, "Normalization", 0)},
+    "PadLayer": {"base": (4, "Base", 0), "parameters": (6, "Pad", 0)},
+    "RsqrtLayer": {"base": (4, "Base", 0)},
+    "FloorLayer": {"base": (4, "Base", 0)},
+    "GreaterLayer": {"base": (4, "Base", 0)},
+    "ResizeBilinearLayer": {"base": (4, "Base", 0), "parameters": (6, "ResizeBilinear", 0)},
+    "SubtractionLayer": {"base": (4, "Base", 0)},
+    "StridedSliceLayer": {"base": (4, "Base", 0), "parameters": (6, "StridedSlice", 0)},
+    "GatherLayer": {"base": (4, "Base", 0), "parameters": (6, "Gather", 0)},
+    "MeanLayer": {"base": (4, "Base", 0), "parameters": (6, "Mean", 0)},
+    "MergerLayer": {"base": (4, "Base", 0), "parameters": (6, "Origins", 0)},
+    "L2NormalizationLayer": {"base": (4, "Base", 0), "parameters": (6, "L2Normalization", 0)},
+    "SplitterLayer": {"base": (4, "Base", 0), "parameters": (6, "Splitter", 0)},
     "DetectionPostProcessLayer": {
         "base": (4, "Base", 0),
         "parameters": (6, "DetectionPostProcess", 0),
@@ -836,145 +639,57 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "parameters": (6, "Lstm", 0),
         "members": (8, "LstmMembers", 0),
     },
-    "QuantizedLstmLayer": {
-        "base": (4, "Base", 0),
-        "members": (6, "QuantizedLstmMembers", 0),
-    },
-    "QuantizeLayer": {
-        "base": (4, "Base", 0),
-    },
-    "DequantizeLayer": {
-        "base": (4, "Base", 0),
-    },
-    "MergeLayer": {
-        "base": (4, "Base", 0),
-    },
-    "SwitchLayer": {
-        "base": (4, "Base", 0),
-    },
-    "ConcatLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Origins", 0),
-    },
-    "SpaceToDepthLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "SpaceToDepth", 0),
-    },
-    "PreluLayer": {
-        "base": (4, "Base", 0),
-    },
+    "QuantizedLstmLayer": {"base": (4, "Base", 0), "members": (6, "QuantizedLstmMembers", 0)},
+    "QuantizeLayer": {"base": (4, "Base", 0)},
+    "DequantizeLayer": {"base": (4, "Base", 0)},
+    "MergeLayer": {"base": (4, "Base", 0)},
+    "SwitchLayer": {"base": (4, "Base", 0)},
+    "ConcatLayer": {"base": (4, "Base", 0), "parameters": (6, "Origins", 0)},
+    "SpaceToDepthLayer": {"base": (4, "Base", 0), "parameters": (6, "SpaceToDepth", 0)},
+    "PreluLayer": {"base": (4, "Base", 0)},
     "TransposeConvolution2dLayer": {
         "base": (4, "Base", 0),
         "parameters": (6, "TransposeConvolution2d", 0),
         "weights": (8, "ConstTensor", 0),
         "bias": (10, "ConstTensor", 0),
     },
-    "ResizeLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Resize", 0),
-    },
-    "StackLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Stack", 0),
-    },
-    "AbsLayer": {
-        "base": (4, "Base", 0),
-    },
-    "ArgMinMaxLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "ArgMinMax", 0),
-    },
-    "SliceLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Slice", 0),
-    },
-    "DepthToSpaceLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "DepthToSpace", 0),
-    },
+    "ResizeLayer": {"base": (4, "Base", 0), "parameters": (6, "Resize", 0)},
+    "StackLayer": {"base": (4, "Base", 0), "parameters": (6, "Stack", 0)},
+    "AbsLayer": {"base": (4, "Base", 0)},
+    "ArgMinMaxLayer": {"base": (4, "Base", 0), "parameters": (6, "ArgMinMax", 0)},
+    "SliceLayer": {"base": (4, "Base", 0), "parameters": (6, "Slice", 0)},
+    "DepthToSpaceLayer": {"base": (4, "Base", 0), "parameters": (6, "DepthToSpace", 0)},
     "InstanceNormalizationLayer": {
         "base": (4, "Base", 0),
         "parameters": (6, "InstanceNormalization", 0),
     },
-    "LogSoftmaxLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "LogSoftmax", 0),
-    },
-    "ComparisonLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Comparison", 0),
-    },
-    "StandInLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "StandIn", 0),
-    },
-    "ElementwiseUnaryLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "ElementwiseUnary", 0),
-    },
-    "TransposeLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Transpose", 0),
-    },
+    "LogSoftmaxLayer": {"base": (4, "Base", 0), "parameters": (6, "LogSoftmax", 0)},
+    "ComparisonLayer": {"base": (4, "Base", 0), "parameters": (6, "Comparison", 0)},
+    "StandInLayer": {"base": (4, "Base", 0), "parameters": (6, "StandIn", 0)},
+    "ElementwiseUnaryLayer": {"base": (4, "Base", 0), "parameters": (6, "ElementwiseUnary", 0)},
+    "TransposeLayer": {"base": (4, "Base", 0), "parameters": (6, "Transpose", 0)},
     "QLstmLayer": {
         "base": (4, "Base", 0),
         "parameters": (6, "QLstm", 0),
         "members": (8, "QLstmMembers", 0),
     },
-    "FillLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Fill", 0),
-    },
-    "RankLayer": {
-        "base": (4, "Base", 0),
-    },
-    "LogicalBinaryLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "LogicalBinary", 0),
-    },
-    "ReduceLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Reduce", 0),
-    },
-    "CastLayer": {
-        "base": (4, "Base", 0),
-    },
-    "ShapeLayer": {
-        "base": (4, "Base", 0),
-    },
+    "FillLayer": {"base": (4, "Base", 0), "parameters": (6, "Fill", 0)},
+    "RankLayer": {"base": (4, "Base", 0)},
+    "LogicalBinaryLayer": {"base": (4, "Base", 0), "parameters": (6, "LogicalBinary", 0)},
+    "ReduceLayer": {"base": (4, "Base", 0), "parameters": (6, "Reduce", 0)},
+    "CastLayer": {"base": (4, "Base", 0)},
+    "ShapeLayer": {"base": (4, "Base", 0)},
     "UnidirectionalSequenceLstmLayer": {
         "base": (4, "Base", 0),
         "parameters": (6, "UnidirectionalSequenceLstm", 0),
         "members": (8, "LstmMembers", 0),
     },
-    "ChannelShuffleLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "ChannelShuffle", 0),
-    },
-    "Convolution3dLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Convolution3d", 0),
-    },
-    "Pooling3dLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Pooling3d", 0),
-    },
-    "GatherNdLayer": {
-        "base": (4, "Base", 0),
-    },
-    "BatchMatMulLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "BatchMatMul", 0),
-    },
-    "ElementwiseBinaryLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "ElementwiseBinary", 0),
-    },
-    "ReverseV2Layer": {
-        "base": (4, "Base", 0),
-    },
-    "TileLayer": {
-        "base": (4, "Base", 0),
-        "parameters": (6, "Tile", 0),
-    },
+    "ChannelShuffleLayer": {"base": (4, "Base", 0), "parameters": (6, "ChannelShuffle", 0)},
+    "Convolution3dLayer": {"base": (4, "Base", 0), "parameters": (6, "Convolution3d", 0)},
+    "Pooling3dLayer": {"base": (4, "Base", 0), "parameters": (6, "Pooling3d", 0)},
+    "GatherNdLayer": {"base": (4, "Base", 0)},
+    "BatchMatMulLayer": {"base": (4, "Base", 0), "parameters": (6, "BatchMatMul", 0)},
+    "ElementwiseBinaryLayer": {"base": (4, "Base", 0), "parameters": (6, "ElementwiseBinary", 0)},
+    "ReverseV2Layer": {"base": (4, "Base", 0)},
+    "TileLayer": {"base": (4, "Base", 0), "parameters": (6, "Tile", 0)},
 }

@@ -506,16 +506,9 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
     "ATan2Options": {},
     "AbsOptions": {},
     "AddNOptions": {},
-    "AddOptions": {
-        "FusedActivationFunction": (4, "Int8", 0),
-        "PotScaleInt16": (6, "Bool", True),
-    },
-    "ArgMaxOptions": {
-        "OutputType": (4, "Int8", 0),
-    },
-    "ArgMinOptions": {
-        "OutputType": (4, "Int8", 0),
-    },
+    "AddOptions": {"FusedActivationFunction": (4, "Int8", 0), "PotScaleInt16": (6, "Bool", True)},
+    "ArgMaxOptions": {"OutputType": (4, "Int8", 0)},
+    "ArgMinOptions": {"OutputType": (4, "Int8", 0)},
     "AssignVariableOptions": {},
     "BatchMatMulOptions": {
         "AdjX": (4, "Bool", False),
@@ -540,33 +533,17 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
     "BitcastOptions": {},
     "BitwiseXorOptions": {},
     "BroadcastToOptions": {},
-    "BucketizeOptions": {
-        "Boundaries": (4, "[Float32]", 0),
-    },
-    "Buffer": {
-        "Data": (4, "[Uint8]", 0),
-        "Offset": (6, "Uint64", 0),
-        "Size": (8, "Uint64", 0),
-    },
-    "CallOnceOptions": {
-        "InitSubgraphIndex": (4, "Int32", 0),
-    },
-    "CallOptions": {
-        "Subgraph": (4, "Uint32", 0),
-    },
-    "CastOptions": {
-        "InDataType": (4, "Int8", 0),
-        "OutDataType": (6, "Int8", 0),
-    },
+    "BucketizeOptions": {"Boundaries": (4, "[Float32]", 0)},
+    "Buffer": {"Data": (4, "[Uint8]", 0), "Offset": (6, "Uint64", 0), "Size": (8, "Uint64", 0)},
+    "CallOnceOptions": {"InitSubgraphIndex": (4, "Int32", 0)},
+    "CallOptions": {"Subgraph": (4, "Uint32", 0)},
+    "CastOptions": {"InDataType": (4, "Int8", 0), "OutDataType": (6, "Int8", 0)},
     "ConcatEmbeddingsOptions": {
         "NumChannels": (4, "Int32", 0),
         "NumColumnsPerChannel": (6, "[Int32]", 0),
         "EmbeddingDimPerChannel": (8, "[Int32]", 0),
     },
-    "ConcatenationOptions": {
-        "Axis": (4, "Int32", 0),
-        "FusedActivationFunction": (6, "Int8", 0),
-    },
+    "ConcatenationOptions": {"Axis": (4, "Int32", 0), "FusedActivationFunction": (6, "Int8", 0)},
     "Conv2DOptions": {
         "Padding": (4, "Int8", 0),
         "StrideW": (6, "Int32", 0),
@@ -587,17 +564,10 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "DilationHFactor": (18, "Int32", 1),
     },
     "CosOptions": {},
-    "CumsumOptions": {
-        "Exclusive": (4, "Bool", False),
-        "Reverse": (6, "Bool", False),
-    },
-    "CustomQuantization": {
-        "Custom": (4, "[Uint8]", 0),
-    },
+    "CumsumOptions": {"Exclusive": (4, "Bool", False), "Reverse": (6, "Bool", False)},
+    "CustomQuantization": {"Custom": (4, "[Uint8]", 0)},
     "DensifyOptions": {},
-    "DepthToSpaceOptions": {
-        "BlockSize": (4, "Int32", 0),
-    },
+    "DepthToSpaceOptions": {"BlockSize": (4, "Int32", 0)},
     "DepthwiseConv2DOptions": {
         "Padding": (4, "Int8", 0),
         "StrideW": (6, "Int32", 0),
@@ -617,13 +587,9 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "ArrayIndicesType": (12, "Uint8", 0),
         "ArrayIndices": (14, "Union", 0),
     },
-    "DivOptions": {
-        "FusedActivationFunction": (4, "Int8", 0),
-    },
+    "DivOptions": {"FusedActivationFunction": (4, "Int8", 0)},
     "DynamicUpdateSliceOptions": {},
-    "EmbeddingLookupSparseOptions": {
-        "Combiner": (4, "Int8", 0),
-    },
+    "EmbeddingLookupSparseOptions": {"Combiner": (4, "Int8", 0)},
     "EqualOptions": {},
     "ExpOptions": {},
     "ExpandDimsOptions": {},
@@ -644,13 +610,8 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "QuantizedBiasType": (12, "Int8", 0),
     },
     "GatherNdOptions": {},
-    "GatherOptions": {
-        "Axis": (4, "Int32", 0),
-        "BatchDims": (6, "Int32", 0),
-    },
-    "GeluOptions": {
-        "Approximate": (4, "Bool", False),
-    },
+    "GatherOptions": {"Axis": (4, "Int32", 0), "BatchDims": (6, "Int32", 0)},
+    "GeluOptions": {"Approximate": (4, "Bool", False)},
     "GreaterEqualOptions": {},
     "GreaterOptions": {},
     "HardSwishOptions": {},
@@ -662,19 +623,10 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "ValueDtype": (8, "Int8", 0),
     },
     "HashtableSizeOptions": {},
-    "IfOptions": {
-        "ThenSubgraphIndex": (4, "Int32", 0),
-        "ElseSubgraphIndex": (6, "Int32", 0),
-    },
-    "Int32Vector": {
-        "Values": (4, "[Int32]", 0),
-    },
-    "L2NormOptions": {
-        "FusedActivationFunction": (4, "Int8", 0),
-    },
-    "LSHProjectionOptions": {
-        "Type": (4, "Int8", 0),
-    },
+    "IfOptions": {"ThenSubgraphIndex": (4, "Int32", 0), "ElseSubgraphIndex": (6, "Int32", 0)},
+    "Int32Vector": {"Values": (4, "[Int32]", 0)},
+    "L2NormOptions": {"FusedActivationFunction": (4, "Int8", 0)},
+    "LSHProjectionOptions": {"Type": (4, "Int8", 0)},
     "LSTMOptions": {
         "FusedActivationFunction": (4, "Int8", 0),
         "CellClip": (6, "Float32", 0.0),
@@ -682,9 +634,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "KernelType": (10, "Int8", 0),
         "AsymmetricQuantizeInputs": (12, "Bool", False),
     },
-    "LeakyReluOptions": {
-        "Alpha": (4, "Float32", 0.0),
-    },
+    "LeakyReluOptions": {"Alpha": (4, "Float32", 0.0)},
     "LessEqualOptions": {},
     "LessOptions": {},
     "LocalResponseNormalizationOptions": {
@@ -700,13 +650,8 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
     "MatrixDiagOptions": {},
     "MatrixSetDiagOptions": {},
     "MaximumMinimumOptions": {},
-    "Metadata": {
-        "Name": (4, "Text", 0),
-        "Buffer": (6, "Uint32", 0),
-    },
-    "MirrorPadOptions": {
-        "Mode": (4, "Int8", 0),
-    },
+    "Metadata": {"Name": (4, "Text", 0), "Buffer": (6, "Uint32", 0)},
+    "MirrorPadOptions": {"Mode": (4, "Int8", 0)},
     "Model": {
         "Version": (4, "Uint32", 0),
         "OperatorCodes": (6, "[OperatorCode]", 0),
@@ -717,16 +662,12 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "Metadata": (16, "[Metadata]", 0),
         "SignatureDefs": (18, "[SignatureDef]", 0),
     },
-    "MulOptions": {
-        "FusedActivationFunction": (4, "Int8", 0),
-    },
+    "MulOptions": {"FusedActivationFunction": (4, "Int8", 0)},
     "NegOptions": {},
     "NonMaxSuppressionV4Options": {},
     "NonMaxSuppressionV5Options": {},
     "NotEqualOptions": {},
-    "OneHotOptions": {
-        "Axis": (4, "Int32", 0),
-    },
+    "OneHotOptions": {"Axis": (4, "Int32", 0)},
     "Operator": {
         "OpcodeIndex": (4, "Uint32", 0),
         "Inputs": (6, "[Int32]", 0),
@@ -749,10 +690,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "Version": (8, "Int32", 1),
         "BuiltinCode": (10, "Int32", 0),
     },
-    "PackOptions": {
-        "ValuesCount": (4, "Int32", 0),
-        "Axis": (6, "Int32", 0),
-    },
+    "PackOptions": {"ValuesCount": (4, "Int32", 0), "Axis": (6, "Int32", 0)},
     "PadOptions": {},
     "PadV2Options": {},
     "Pool2DOptions": {
@@ -778,22 +716,13 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "FusedActivationFunction": (4, "Int8", 0),
         "AsymmetricQuantizeInputs": (6, "Bool", False),
     },
-    "RandomOptions": {
-        "Seed": (4, "Int64", 0),
-        "Seed2": (6, "Int64", 0),
-    },
+    "RandomOptions": {"Seed": (4, "Int64", 0), "Seed2": (6, "Int64", 0)},
     "RangeOptions": {},
     "RankOptions": {},
     "ReadVariableOptions": {},
-    "ReduceWindowOptions": {
-        "ReduceFunction": (4, "Int32", 0),
-    },
-    "ReducerOptions": {
-        "KeepDims": (4, "Bool", False),
-    },
-    "ReshapeOptions": {
-        "NewShape": (4, "[Int32]", 0),
-    },
+    "ReduceWindowOptions": {"ReduceFunction": (4, "Int32", 0)},
+    "ReducerOptions": {"KeepDims": (4, "Bool", False)},
+    "ReshapeOptions": {"NewShape": (4, "[Int32]", 0)},
     "ResizeBilinearOptions": {
         "AlignCorners": (8, "Bool", False),
         "HalfPixelCenters": (10, "Bool", False),
@@ -802,10 +731,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "AlignCorners": (4, "Bool", False),
         "HalfPixelCenters": (6, "Bool", False),
     },
-    "ReverseSequenceOptions": {
-        "SeqDim": (4, "Int32", 0),
-        "BatchDim": (6, "Int32", 0),
-    },
+    "ReverseSequenceOptions": {"SeqDim": (4, "Int32", 0), "BatchDim": (6, "Int32", 0)},
     "ReverseV2Options": {},
     "Rfft2dOptions": {},
     "RightShiftOptions": {},
@@ -823,9 +749,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "FusedActivationFunction": (6, "Int8", 0),
         "AsymmetricQuantizeInputs": (8, "Bool", False),
     },
-    "ShapeOptions": {
-        "OutType": (4, "Int8", 0),
-    },
+    "ShapeOptions": {"OutType": (4, "Int8", 0)},
     "SignOptions": {},
     "SignatureDef": {
         "Inputs": (4, "[TensorMap]", 0),
@@ -839,32 +763,20 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "IncludeAllNgrams": (8, "Bool", False),
     },
     "SliceOptions": {},
-    "SoftmaxOptions": {
-        "Beta": (4, "Float32", 0.0),
-    },
+    "SoftmaxOptions": {"Beta": (4, "Float32", 0.0)},
     "SpaceToBatchNDOptions": {},
-    "SpaceToDepthOptions": {
-        "BlockSize": (4, "Int32", 0),
-    },
-    "SparseToDenseOptions": {
-        "ValidateIndices": (4, "Bool", False),
-    },
+    "SpaceToDepthOptions": {"BlockSize": (4, "Int32", 0)},
+    "SparseToDenseOptions": {"ValidateIndices": (4, "Bool", False)},
     "SparsityParameters": {
         "TraversalOrder": (4, "[Int32]", 0),
         "BlockMap": (6, "[Int32]", 0),
         "DimMetadata": (8, "[DimensionMetadata]", 0),
     },
-    "SplitOptions": {
-        "NumSplits": (4, "Int32", 0),
-    },
-    "SplitVOptions": {
-        "NumSplits": (4, "Int32", 0),
-    },
+    "SplitOptions": {"NumSplits": (4, "Int32", 0)},
+    "SplitVOptions": {"NumSplits": (4, "Int32", 0)},
     "SquareOptions": {},
     "SquaredDifferenceOptions": {},
-    "SqueezeOptions": {
-        "SqueezeDims": (4, "[Int32]", 0),
-    },
+    "SqueezeOptions": {"SqueezeDims": (4, "[Int32]", 0)},
     "StableHLOCompositeOptions": {
         "Name": (4, "Text", 0),
         "DecompositionSubgraphIndex": (6, "Int32", 0),
@@ -872,16 +784,12 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "CompositeAttributesFormat": (10, "Int8", 0),
         "Version": (12, "Int32", 0),
     },
-    "StablehloBroadcastInDimOptions": {
-        "BroadcastDimensions": (4, "[Int64]", 0),
-    },
+    "StablehloBroadcastInDimOptions": {"BroadcastDimensions": (4, "[Int64]", 0)},
     "StablehloCompareOptions": {
         "ComparisonDirection": (4, "Uint32", 0),
         "CompareType": (6, "Uint32", 0),
     },
-    "StablehloConcatenateOptions": {
-        "Dimension": (4, "Int64", 0),
-    },
+    "StablehloConcatenateOptions": {"Dimension": (4, "Int64", 0)},
     "StablehloConvolutionOptions": {
         "WindowStrides": (4, "[Int64]", 0),
         "Padding": (6, "[Int64]", 0),
@@ -916,9 +824,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "RhsContractingDimensions": (10, "[Int64]", 0),
         "PrecisionConfig": (12, "[Uint32]", 0),
     },
-    "StablehloDynamicSliceOptions": {
-        "SliceSizes": (4, "[Int64]", 0),
-    },
+    "StablehloDynamicSliceOptions": {"SliceSizes": (4, "[Int64]", 0)},
     "StablehloGatherOptions": {
         "OffsetDims": (4, "[Int64]", 0),
         "CollapsedSliceDims": (6, "[Int64]", 0),
@@ -927,9 +833,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "SliceSizes": (12, "[Int64]", 0),
         "IndicesAreSorted": (14, "Bool", False),
     },
-    "StablehloIotaOptions": {
-        "IotaDimension": (4, "Int64", 0),
-    },
+    "StablehloIotaOptions": {"IotaDimension": (4, "Int64", 0)},
     "StablehloPadOptions": {
         "EdgePaddingLow": (4, "[Int64]", 0),
         "EdgePaddingHigh": (6, "[Int64]", 0),
@@ -947,9 +851,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "Padding": (12, "[Int64]", 0),
         "BodySubgraphIndex": (14, "Int32", 0),
     },
-    "StablehloRngBitGeneratorOptions": {
-        "Algorithm": (4, "Int8", 0),
-    },
+    "StablehloRngBitGeneratorOptions": {"Algorithm": (4, "Int8", 0)},
     "StablehloScatterOptions": {
         "IndicesAreSorted": (4, "Bool", False),
         "UpdateWindowDims": (6, "[Int64]", 0),
@@ -970,9 +872,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "IsStable": (6, "Bool", False),
         "ComparatorSubgraphIndex": (8, "Int32", 0),
     },
-    "StablehloTransposeOptions": {
-        "Permutation": (4, "[Int64]", 0),
-    },
+    "StablehloTransposeOptions": {"Permutation": (4, "[Int64]", 0)},
     "StablehloWhileOptions": {
         "CondSubgraphIndex": (4, "Int32", 0),
         "BodySubgraphIndex": (6, "Int32", 0),
@@ -993,10 +893,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "Name": (12, "Text", 0),
         "DebugMetadataIndex": (14, "Int32", -1),
     },
-    "SubOptions": {
-        "FusedActivationFunction": (4, "Int8", 0),
-        "PotScaleInt16": (6, "Bool", True),
-    },
+    "SubOptions": {"FusedActivationFunction": (4, "Int8", 0), "PotScaleInt16": (6, "Bool", True)},
     "Tensor": {
         "Shape": (4, "[Int32]", 0),
         "Type": (6, "Int8", 0),
@@ -1009,10 +906,7 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "HasRank": (20, "Bool", False),
         "VariantTensors": (22, "[VariantSubType]", 0),
     },
-    "TensorMap": {
-        "Name": (4, "Text", 0),
-        "TensorIndex": (6, "Uint32", 0),
-    },
+    "TensorMap": {"Name": (4, "Text", 0), "TensorIndex": (6, "Uint32", 0)},
     "TileOptions": {},
     "TopKV2Options": {},
     "TransposeConvOptions": {
@@ -1023,12 +917,8 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "QuantizedBiasType": (12, "Int8", 0),
     },
     "TransposeOptions": {},
-    "Uint16Vector": {
-        "Values": (4, "[Uint16]", 0),
-    },
-    "Uint8Vector": {
-        "Values": (4, "[Uint8]", 0),
-    },
+    "Uint16Vector": {"Values": (4, "[Uint16]", 0)},
+    "Uint8Vector": {"Values": (4, "[Uint8]", 0)},
     "UnidirectionalSequenceLSTMOptions": {
         "FusedActivationFunction": (4, "Int8", 0),
         "CellClip": (6, "Float32", 0.0),
@@ -1037,30 +927,19 @@ TABLES: Final[dict[str, dict[str, tuple[int, str, float]]]] = {
         "AsymmetricQuantizeInputs": (12, "Bool", False),
         "DiagonalRecurrentTensors": (14, "Bool", False),
     },
-    "UniqueOptions": {
-        "IdxOutType": (4, "Int8", 2),
-    },
-    "UnpackOptions": {
-        "Num": (4, "Int32", 0),
-        "Axis": (6, "Int32", 0),
-    },
+    "UniqueOptions": {"IdxOutType": (4, "Int8", 2)},
+    "UnpackOptions": {"Num": (4, "Int32", 0), "Axis": (6, "Int32", 0)},
     "UnsortedSegmentMaxOptions": {},
     "UnsortedSegmentMinOptions": {},
     "UnsortedSegmentProdOptions": {},
     "UnsortedSegmentSumOptions": {},
-    "VarHandleOptions": {
-        "Container": (4, "Text", 0),
-        "SharedName": (6, "Text", 0),
-    },
+    "VarHandleOptions": {"Container": (4, "Text", 0), "SharedName": (6, "Text", 0)},
     "VariantSubType": {
         "Shape": (4, "[Int32]", 0),
         "Type": (6, "Int8", 0),
         "HasRank": (8, "Bool", False),
     },
     "WhereOptions": {},
-    "WhileOptions": {
-        "CondSubgraphIndex": (4, "Int32", 0),
-        "BodySubgraphIndex": (6, "Int32", 0),
-    },
+    "WhileOptions": {"CondSubgraphIndex": (4, "Int32", 0), "BodySubgraphIndex": (6, "Int32", 0)},
     "ZerosLikeOptions": {},
 }

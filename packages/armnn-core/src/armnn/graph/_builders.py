@@ -227,17 +227,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Activation",
-            [input],
-            ActivationDescriptor.of(
-                function=function,
-                a=a,
-                b=b,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = ActivationDescriptor.of(function=function, a=a, b=b)
+        return self.add("Activation", [input], descriptor, name=name, outputs=[output]).output
 
     def add_prelu(
         self,
@@ -263,13 +254,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Prelu",
-            [input, alpha],
-            PreluDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = PreluDescriptor()
+        return self.add("Prelu", [input, alpha], descriptor, name=name, outputs=[output]).output
 
     def add_attention(
         self,
@@ -310,17 +296,11 @@ class LayerBuilders:
         Returns:
             The output. Shape [N,H,S,V].
         """
+        descriptor = AttentionDescriptor.of(
+            scale=scale, causal=causal, causal_from_end=causal_from_end, softcap=softcap
+        )
         return self.add(
-            "Attention",
-            [query, key, value, mask],
-            AttentionDescriptor.of(
-                scale=scale,
-                causal=causal,
-                causal_from_end=causal_from_end,
-                softcap=softcap,
-            ),
-            name=name,
-            outputs=[output],
+            "Attention", [query, key, value, mask], descriptor, name=name, outputs=[output]
         ).output
 
     def add_cached_attention(
@@ -369,15 +349,13 @@ class LayerBuilders:
         Returns:
             The output. Shape [N,H,S,V].
         """
+        descriptor = CachedAttentionDescriptor.of(
+            scale=scale, causal=causal, window=window, softcap=softcap
+        )
         return self.add(
             "CachedAttention",
             [query, key, value, lengths, mask, sink],
-            CachedAttentionDescriptor.of(
-                scale=scale,
-                causal=causal,
-                window=window,
-                softcap=softcap,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -411,14 +389,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = RotaryEmbeddingDescriptor.of(interleaved=interleaved)
         return self.add(
-            "RotaryEmbedding",
-            [input, cos, sin],
-            RotaryEmbeddingDescriptor.of(
-                interleaved=interleaved,
-            ),
-            name=name,
-            outputs=[output],
+            "RotaryEmbedding", [input, cos, sin], descriptor, name=name, outputs=[output]
         ).output
 
     def add_convolution2d(
@@ -464,22 +437,19 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = Convolution2dDescriptor.of(
+            pad_left=pad_left,
+            pad_right=pad_right,
+            pad_top=pad_top,
+            pad_bottom=pad_bottom,
+            stride_x=stride_x,
+            stride_y=stride_y,
+            dilation_x=dilation_x,
+            dilation_y=dilation_y,
+            data_layout=data_layout,
+        )
         return self.add(
-            "Convolution2d",
-            [input, weights, bias],
-            Convolution2dDescriptor.of(
-                pad_left=pad_left,
-                pad_right=pad_right,
-                pad_top=pad_top,
-                pad_bottom=pad_bottom,
-                stride_x=stride_x,
-                stride_y=stride_y,
-                dilation_x=dilation_x,
-                dilation_y=dilation_y,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
+            "Convolution2d", [input, weights, bias], descriptor, name=name, outputs=[output]
         ).output
 
     def add_depthwise_convolution2d(
@@ -526,20 +496,21 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = DepthwiseConvolution2dDescriptor.of(
+            pad_left=pad_left,
+            pad_right=pad_right,
+            pad_top=pad_top,
+            pad_bottom=pad_bottom,
+            stride_x=stride_x,
+            stride_y=stride_y,
+            dilation_x=dilation_x,
+            dilation_y=dilation_y,
+            data_layout=data_layout,
+        )
         return self.add(
             "DepthwiseConvolution2d",
             [input, weights, bias],
-            DepthwiseConvolution2dDescriptor.of(
-                pad_left=pad_left,
-                pad_right=pad_right,
-                pad_top=pad_top,
-                pad_bottom=pad_bottom,
-                stride_x=stride_x,
-                stride_y=stride_y,
-                dilation_x=dilation_x,
-                dilation_y=dilation_y,
-                data_layout=data_layout,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -591,20 +562,21 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = TransposeConvolution2dDescriptor.of(
+            pad_left=pad_left,
+            pad_right=pad_right,
+            pad_top=pad_top,
+            pad_bottom=pad_bottom,
+            stride_x=stride_x,
+            stride_y=stride_y,
+            data_layout=data_layout,
+            output_shape_enabled=output_shape_enabled,
+            output_shape=output_shape,
+        )
         return self.add(
             "TransposeConvolution2d",
             [input, weights, bias],
-            TransposeConvolution2dDescriptor.of(
-                pad_left=pad_left,
-                pad_right=pad_right,
-                pad_top=pad_top,
-                pad_bottom=pad_bottom,
-                stride_x=stride_x,
-                stride_y=stride_y,
-                data_layout=data_layout,
-                output_shape_enabled=output_shape_enabled,
-                output_shape=output_shape,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -660,26 +632,23 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = Convolution3dDescriptor.of(
+            pad_left=pad_left,
+            pad_right=pad_right,
+            pad_top=pad_top,
+            pad_bottom=pad_bottom,
+            pad_front=pad_front,
+            pad_back=pad_back,
+            stride_x=stride_x,
+            stride_y=stride_y,
+            stride_z=stride_z,
+            dilation_x=dilation_x,
+            dilation_y=dilation_y,
+            dilation_z=dilation_z,
+            data_layout=data_layout,
+        )
         return self.add(
-            "Convolution3d",
-            [input, weights, bias],
-            Convolution3dDescriptor.of(
-                pad_left=pad_left,
-                pad_right=pad_right,
-                pad_top=pad_top,
-                pad_bottom=pad_bottom,
-                pad_front=pad_front,
-                pad_back=pad_back,
-                stride_x=stride_x,
-                stride_y=stride_y,
-                stride_z=stride_z,
-                dilation_x=dilation_x,
-                dilation_y=dilation_y,
-                dilation_z=dilation_z,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
+            "Convolution3d", [input, weights, bias], descriptor, name=name, outputs=[output]
         ).output
 
     def add_convolution_integer(
@@ -728,20 +697,21 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ConvolutionIntegerDescriptor.of(
+            pad_left=pad_left,
+            pad_right=pad_right,
+            pad_top=pad_top,
+            pad_bottom=pad_bottom,
+            stride_x=stride_x,
+            stride_y=stride_y,
+            dilation_x=dilation_x,
+            dilation_y=dilation_y,
+            data_layout=data_layout,
+        )
         return self.add(
             "ConvolutionInteger",
             [input, weights, input_zero_point, weights_zero_point],
-            ConvolutionIntegerDescriptor.of(
-                pad_left=pad_left,
-                pad_right=pad_right,
-                pad_top=pad_top,
-                pad_bottom=pad_bottom,
-                stride_x=stride_x,
-                stride_y=stride_y,
-                dilation_x=dilation_x,
-                dilation_y=dilation_y,
-                data_layout=data_layout,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -794,22 +764,23 @@ class LayerBuilders:
             detection_boxes: [1,D,4]: y and x of two corners. detection_classes: Shape [1,D].
             detection_scores: Shape [1,D]. num_detections: Shape [1].
         """
+        descriptor = DetectionPostProcessDescriptor.of(
+            max_detections=max_detections,
+            max_classes_per_detection=max_classes_per_detection,
+            detections_per_class=detections_per_class,
+            nms_score_threshold=nms_score_threshold,
+            nms_iou_threshold=nms_iou_threshold,
+            num_classes=num_classes,
+            use_regular_nms=use_regular_nms,
+            scale_x=scale_x,
+            scale_y=scale_y,
+            scale_w=scale_w,
+            scale_h=scale_h,
+        )
         return self.add(
             "DetectionPostProcess",
             [box_encodings, scores, anchors],
-            DetectionPostProcessDescriptor.of(
-                max_detections=max_detections,
-                max_classes_per_detection=max_classes_per_detection,
-                detections_per_class=detections_per_class,
-                nms_score_threshold=nms_score_threshold,
-                nms_iou_threshold=nms_iou_threshold,
-                num_classes=num_classes,
-                use_regular_nms=use_regular_nms,
-                scale_x=scale_x,
-                scale_y=scale_y,
-                scale_w=scale_w,
-                scale_h=scale_h,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -856,6 +827,12 @@ class LayerBuilders:
         Returns:
             The output. [number of boxes kept,3]: item of the batch, class and box.
         """
+        descriptor = NonMaxSuppressionDescriptor.of(
+            max_output_boxes_per_class=max_output_boxes_per_class,
+            iou_threshold=iou_threshold,
+            score_threshold=score_threshold,
+            center_point_box=center_point_box,
+        )
         return self.add(
             "NonMaxSuppression",
             [
@@ -865,12 +842,7 @@ class LayerBuilders:
                 computed_iou_threshold,
                 computed_score_threshold,
             ],
-            NonMaxSuppressionDescriptor.of(
-                max_output_boxes_per_class=max_output_boxes_per_class,
-                iou_threshold=iou_threshold,
-                score_threshold=score_threshold,
-                center_point_box=center_point_box,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -895,13 +867,8 @@ class LayerBuilders:
         Returns:
             The output. A scalar.
         """
-        return self.add(
-            "Rank",
-            [input],
-            RankDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = RankDescriptor()
+        return self.add("Rank", [input], descriptor, name=name, outputs=[output]).output
 
     def add_shape(
         self,
@@ -923,13 +890,8 @@ class LayerBuilders:
         Returns:
             The output. A vector with a number for each axis of the input.
         """
-        return self.add(
-            "Shape",
-            [input],
-            ShapeDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = ShapeDescriptor()
+        return self.add("Shape", [input], descriptor, name=name, outputs=[output]).output
 
     def add_fill(
         self,
@@ -953,15 +915,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Fill",
-            [input],
-            FillDescriptor.of(
-                value=value,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = FillDescriptor.of(value=value)
+        return self.add("Fill", [input], descriptor, name=name, outputs=[output]).output
 
     def add_range(
         self,
@@ -989,12 +944,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = RangeDescriptor()
         return self.add(
-            "Range",
-            [start, limit, delta],
-            RangeDescriptor(),
-            name=name,
-            outputs=[output],
+            "Range", [start, limit, delta], descriptor, name=name, outputs=[output]
         ).output
 
     def add_addition(
@@ -1019,13 +971,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Addition",
-            [input, other],
-            AdditionDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = AdditionDescriptor()
+        return self.add("Addition", [input, other], descriptor, name=name, outputs=[output]).output
 
     def add_subtraction(
         self,
@@ -1049,12 +996,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = SubtractionDescriptor()
         return self.add(
-            "Subtraction",
-            [input, other],
-            SubtractionDescriptor(),
-            name=name,
-            outputs=[output],
+            "Subtraction", [input, other], descriptor, name=name, outputs=[output]
         ).output
 
     def add_multiplication(
@@ -1079,12 +1023,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = MultiplicationDescriptor()
         return self.add(
-            "Multiplication",
-            [input, other],
-            MultiplicationDescriptor(),
-            name=name,
-            outputs=[output],
+            "Multiplication", [input, other], descriptor, name=name, outputs=[output]
         ).output
 
     def add_division(
@@ -1109,13 +1050,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Division",
-            [input, other],
-            DivisionDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = DivisionDescriptor()
+        return self.add("Division", [input, other], descriptor, name=name, outputs=[output]).output
 
     def add_maximum(
         self,
@@ -1139,13 +1075,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Maximum",
-            [input, other],
-            MaximumDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = MaximumDescriptor()
+        return self.add("Maximum", [input, other], descriptor, name=name, outputs=[output]).output
 
     def add_minimum(
         self,
@@ -1169,13 +1100,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Minimum",
-            [input, other],
-            MinimumDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = MinimumDescriptor()
+        return self.add("Minimum", [input, other], descriptor, name=name, outputs=[output]).output
 
     def add_elementwise_binary(
         self,
@@ -1204,14 +1130,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ElementwiseBinaryDescriptor.of(operation=operation)
         return self.add(
-            "ElementwiseBinary",
-            [input, other],
-            ElementwiseBinaryDescriptor.of(
-                operation=operation,
-            ),
-            name=name,
-            outputs=[output],
+            "ElementwiseBinary", [input, other], descriptor, name=name, outputs=[output]
         ).output
 
     def add_elementwise_unary(
@@ -1237,15 +1158,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "ElementwiseUnary",
-            [input],
-            ElementwiseUnaryDescriptor.of(
-                operation=operation,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = ElementwiseUnaryDescriptor.of(operation=operation)
+        return self.add("ElementwiseUnary", [input], descriptor, name=name, outputs=[output]).output
 
     def add_comparison(
         self,
@@ -1271,14 +1185,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ComparisonDescriptor.of(operation=operation)
         return self.add(
-            "Comparison",
-            [input, other],
-            ComparisonDescriptor.of(
-                operation=operation,
-            ),
-            name=name,
-            outputs=[output],
+            "Comparison", [input, other], descriptor, name=name, outputs=[output]
         ).output
 
     def add_logical_binary(
@@ -1305,14 +1214,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = LogicalBinaryDescriptor.of(operation=operation)
         return self.add(
-            "LogicalBinary",
-            [input, other],
-            LogicalBinaryDescriptor.of(
-                operation=operation,
-            ),
-            name=name,
-            outputs=[output],
+            "LogicalBinary", [input, other], descriptor, name=name, outputs=[output]
         ).output
 
     def add_floor(
@@ -1335,13 +1239,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Floor",
-            [input],
-            FloorDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = FloorDescriptor()
+        return self.add("Floor", [input], descriptor, name=name, outputs=[output]).output
 
     def add_fused(
         self,
@@ -1369,15 +1268,11 @@ class LayerBuilders:
         Returns:
             output
         """
+        descriptor = FusedDescriptor.of(
+            num_output_slots=num_output_slots, fused_kernel_type=fused_kernel_type
+        )
         return self.add(
-            "Fused",
-            [*operands(inputs, "inputs")],
-            FusedDescriptor.of(
-                num_output_slots=num_output_slots,
-                fused_kernel_type=fused_kernel_type,
-            ),
-            name=name,
-            outputs=outputs,
+            "Fused", [*operands(inputs, "inputs")], descriptor, name=name, outputs=outputs
         ).outputs
 
     def add_where(
@@ -1406,13 +1301,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Where",
-            [condition, x, y],
-            WhereDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = WhereDescriptor()
+        return self.add("Where", [condition, x, y], descriptor, name=name, outputs=[output]).output
 
     def add_is_nan(
         self,
@@ -1434,13 +1324,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "IsNaN",
-            [input],
-            IsNaNDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = IsNaNDescriptor()
+        return self.add("IsNaN", [input], descriptor, name=name, outputs=[output]).output
 
     def add_is_inf(
         self,
@@ -1466,16 +1351,10 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "IsInf",
-            [input],
-            IsInfDescriptor.of(
-                detect_positive=detect_positive,
-                detect_negative=detect_negative,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = IsInfDescriptor.of(
+            detect_positive=detect_positive, detect_negative=detect_negative
+        )
+        return self.add("IsInf", [input], descriptor, name=name, outputs=[output]).output
 
     def add_gather(
         self,
@@ -1503,15 +1382,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Gather",
-            [input, indices],
-            GatherDescriptor.of(
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = GatherDescriptor.of(axis=axis)
+        return self.add("Gather", [input, indices], descriptor, name=name, outputs=[output]).output
 
     def add_gather_nd(
         self,
@@ -1535,12 +1407,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = GatherNdDescriptor()
         return self.add(
-            "GatherNd",
-            [input, indices],
-            GatherNdDescriptor(),
-            name=name,
-            outputs=[output],
+            "GatherNd", [input, indices], descriptor, name=name, outputs=[output]
         ).output
 
     def add_scatter_nd(
@@ -1579,16 +1448,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ScatterNdDescriptor.of(function=function, axis=axis, axis_enabled=axis_enabled)
         return self.add(
-            "ScatterNd",
-            [input, indices, updates, shape],
-            ScatterNdDescriptor.of(
-                function=function,
-                axis=axis,
-                axis_enabled=axis_enabled,
-            ),
-            name=name,
-            outputs=[output],
+            "ScatterNd", [input, indices, updates, shape], descriptor, name=name, outputs=[output]
         ).output
 
     def add_tensor_scatter(
@@ -1622,15 +1484,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = TensorScatterDescriptor.of(axis=axis, circular=circular)
         return self.add(
-            "TensorScatter",
-            [input, updates, positions],
-            TensorScatterDescriptor.of(
-                axis=axis,
-                circular=circular,
-            ),
-            name=name,
-            outputs=[output],
+            "TensorScatter", [input, updates, positions], descriptor, name=name, outputs=[output]
         ).output
 
     def add_slice(
@@ -1663,15 +1519,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = SliceDescriptor.of(begin=begin, size=size)
         return self.add(
-            "Slice",
-            [input, computed_begin, computed_size],
-            SliceDescriptor.of(
-                begin=begin,
-                size=size,
-            ),
-            name=name,
-            outputs=[output],
+            "Slice", [input, computed_begin, computed_size], descriptor, name=name, outputs=[output]
         ).output
 
     def add_strided_slice(
@@ -1725,20 +1575,21 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = StridedSliceDescriptor.of(
+            begin=begin,
+            end=end,
+            stride=stride,
+            begin_mask=begin_mask,
+            end_mask=end_mask,
+            shrink_axis_mask=shrink_axis_mask,
+            ellipsis_mask=ellipsis_mask,
+            new_axis_mask=new_axis_mask,
+            data_layout=data_layout,
+        )
         return self.add(
             "StridedSlice",
             [input, computed_begin, computed_end, computed_stride],
-            StridedSliceDescriptor.of(
-                begin=begin,
-                end=end,
-                stride=stride,
-                begin_mask=begin_mask,
-                end_mask=end_mask,
-                shrink_axis_mask=shrink_axis_mask,
-                ellipsis_mask=ellipsis_mask,
-                new_axis_mask=new_axis_mask,
-                data_layout=data_layout,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -1765,13 +1616,8 @@ class LayerBuilders:
         Returns:
             The output. [rank of the input, number of elements found].
         """
-        return self.add(
-            "NonZero",
-            [input],
-            NonZeroDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = NonZeroDescriptor()
+        return self.add("NonZero", [input], descriptor, name=name, outputs=[output]).output
 
     def add_concat(
         self,
@@ -1797,14 +1643,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ConcatDescriptor.of(axis=axis)
         return self.add(
-            "Concat",
-            [*operands(inputs, "inputs")],
-            ConcatDescriptor.of(
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
+            "Concat", [*operands(inputs, "inputs")], descriptor, name=name, outputs=[output]
         ).output
 
     def add_stack(
@@ -1829,14 +1670,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = StackDescriptor.of(axis=axis)
         return self.add(
-            "Stack",
-            [*operands(inputs, "inputs")],
-            StackDescriptor.of(
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
+            "Stack", [*operands(inputs, "inputs")], descriptor, name=name, outputs=[output]
         ).output
 
     def add_splitter(
@@ -1864,16 +1700,8 @@ class LayerBuilders:
         Returns:
             output: One for each of ``sizes``.
         """
-        return self.add(
-            "Splitter",
-            [input],
-            SplitterDescriptor.of(
-                axis=axis,
-                sizes=sizes,
-            ),
-            name=name,
-            outputs=outputs,
-        ).outputs
+        descriptor = SplitterDescriptor.of(axis=axis, sizes=sizes)
+        return self.add("Splitter", [input], descriptor, name=name, outputs=outputs).outputs
 
     def add_fully_connected(
         self,
@@ -1901,14 +1729,9 @@ class LayerBuilders:
         Returns:
             The output. Shape [N, out].
         """
+        descriptor = FullyConnectedDescriptor.of(transpose_weight_matrix=transpose_weight_matrix)
         return self.add(
-            "FullyConnected",
-            [input, weights, bias],
-            FullyConnectedDescriptor.of(
-                transpose_weight_matrix=transpose_weight_matrix,
-            ),
-            name=name,
-            outputs=[output],
+            "FullyConnected", [input, weights, bias], descriptor, name=name, outputs=[output]
         ).output
 
     def add_batch_mat_mul(
@@ -1947,19 +1770,16 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = BatchMatMulDescriptor.of(
+            transpose_x=transpose_x,
+            transpose_y=transpose_y,
+            adjoint_x=adjoint_x,
+            adjoint_y=adjoint_y,
+            data_layout_x=data_layout_x,
+            data_layout_y=data_layout_y,
+        )
         return self.add(
-            "BatchMatMul",
-            [input, other],
-            BatchMatMulDescriptor.of(
-                transpose_x=transpose_x,
-                transpose_y=transpose_y,
-                adjoint_x=adjoint_x,
-                adjoint_y=adjoint_y,
-                data_layout_x=data_layout_x,
-                data_layout_y=data_layout_y,
-            ),
-            name=name,
-            outputs=[output],
+            "BatchMatMul", [input, other], descriptor, name=name, outputs=[output]
         ).output
 
     def add_einsum(
@@ -1989,14 +1809,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = EinsumDescriptor.of(equation=equation)
         return self.add(
-            "Einsum",
-            [*operands(inputs, "inputs")],
-            EinsumDescriptor.of(
-                equation=equation,
-            ),
-            name=name,
-            outputs=[output],
+            "Einsum", [*operands(inputs, "inputs")], descriptor, name=name, outputs=[output]
         ).output
 
     def add_mat_mul_integer(
@@ -2027,10 +1842,11 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = MatMulIntegerDescriptor()
         return self.add(
             "MatMulInteger",
             [input, other, input_zero_point, other_zero_point],
-            MatMulIntegerDescriptor(),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -2073,14 +1889,13 @@ class LayerBuilders:
         Returns:
             The output. Shape [...,N].
         """
+        descriptor = MatMulNBitsDescriptor.of(
+            bits=bits, block_size=block_size, accuracy_level=accuracy_level
+        )
         return self.add(
             "MatMulNBits",
             [input, weights, scales, zero_points, bias],
-            MatMulNBitsDescriptor.of(
-                bits=bits,
-                block_size=block_size,
-                accuracy_level=accuracy_level,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -2105,13 +1920,8 @@ class LayerBuilders:
         Returns:
             The output. Shape [...].
         """
-        return self.add(
-            "Determinant",
-            [input],
-            DeterminantDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = DeterminantDescriptor()
+        return self.add("Determinant", [input], descriptor, name=name, outputs=[output]).output
 
     def add_batch_normalization(
         self,
@@ -2145,13 +1955,11 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = BatchNormalizationDescriptor.of(eps=eps, data_layout=data_layout)
         return self.add(
             "BatchNormalization",
             [input, mean, variance, beta, gamma],
-            BatchNormalizationDescriptor.of(
-                eps=eps,
-                data_layout=data_layout,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -2186,17 +1994,11 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = InstanceNormalizationDescriptor.of(
+            gamma=gamma, beta=beta, eps=eps, data_layout=data_layout
+        )
         return self.add(
-            "InstanceNormalization",
-            [input],
-            InstanceNormalizationDescriptor.of(
-                gamma=gamma,
-                beta=beta,
-                eps=eps,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
+            "InstanceNormalization", [input], descriptor, name=name, outputs=[output]
         ).output
 
     def add_l2_normalization(
@@ -2223,16 +2025,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "L2Normalization",
-            [input],
-            L2NormalizationDescriptor.of(
-                eps=eps,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = L2NormalizationDescriptor.of(eps=eps, data_layout=data_layout)
+        return self.add("L2Normalization", [input], descriptor, name=name, outputs=[output]).output
 
     def add_normalization(
         self,
@@ -2278,21 +2072,16 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Normalization",
-            [input],
-            NormalizationDescriptor.of(
-                norm_channel_type=norm_channel_type,
-                norm_method_type=norm_method_type,
-                norm_size=norm_size,
-                alpha=alpha,
-                beta=beta,
-                k=k,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = NormalizationDescriptor.of(
+            norm_channel_type=norm_channel_type,
+            norm_method_type=norm_method_type,
+            norm_size=norm_size,
+            alpha=alpha,
+            beta=beta,
+            k=k,
+            data_layout=data_layout,
+        )
+        return self.add("Normalization", [input], descriptor, name=name, outputs=[output]).output
 
     def add_softmax(
         self,
@@ -2318,16 +2107,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Softmax",
-            [input],
-            SoftmaxDescriptor.of(
-                beta=beta,
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = SoftmaxDescriptor.of(beta=beta, axis=axis)
+        return self.add("Softmax", [input], descriptor, name=name, outputs=[output]).output
 
     def add_log_softmax(
         self,
@@ -2353,16 +2134,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "LogSoftmax",
-            [input],
-            LogSoftmaxDescriptor.of(
-                beta=beta,
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = LogSoftmaxDescriptor.of(beta=beta, axis=axis)
+        return self.add("LogSoftmax", [input], descriptor, name=name, outputs=[output]).output
 
     def add_layer_normalization(
         self,
@@ -2395,15 +2168,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = LayerNormalizationDescriptor.of(axis=axis, eps=eps)
         return self.add(
-            "LayerNormalization",
-            [input, gamma, beta],
-            LayerNormalizationDescriptor.of(
-                axis=axis,
-                eps=eps,
-            ),
-            name=name,
-            outputs=[output],
+            "LayerNormalization", [input, gamma, beta], descriptor, name=name, outputs=[output]
         ).output
 
     def add_rms_normalization(
@@ -2435,15 +2202,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = RmsNormalizationDescriptor.of(axis=axis, eps=eps)
         return self.add(
-            "RmsNormalization",
-            [input, gamma],
-            RmsNormalizationDescriptor.of(
-                axis=axis,
-                eps=eps,
-            ),
-            name=name,
-            outputs=[output],
+            "RmsNormalization", [input, gamma], descriptor, name=name, outputs=[output]
         ).output
 
     def add_group_normalization(
@@ -2479,16 +2240,11 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = GroupNormalizationDescriptor.of(
+            num_groups=num_groups, eps=eps, data_layout=data_layout
+        )
         return self.add(
-            "GroupNormalization",
-            [input, gamma, beta],
-            GroupNormalizationDescriptor.of(
-                num_groups=num_groups,
-                eps=eps,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
+            "GroupNormalization", [input, gamma, beta], descriptor, name=name, outputs=[output]
         ).output
 
     def add_debug(
@@ -2511,13 +2267,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Debug",
-            [input],
-            DebugDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = DebugDescriptor()
+        return self.add("Debug", [input], descriptor, name=name, outputs=[output]).output
 
     def add_mem_copy(
         self,
@@ -2539,13 +2290,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "MemCopy",
-            [input],
-            MemCopyDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = MemCopyDescriptor()
+        return self.add("MemCopy", [input], descriptor, name=name, outputs=[output]).output
 
     def add_mem_import(
         self,
@@ -2567,13 +2313,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "MemImport",
-            [input],
-            MemImportDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = MemImportDescriptor()
+        return self.add("MemImport", [input], descriptor, name=name, outputs=[output]).output
 
     def add_merge(
         self,
@@ -2597,13 +2338,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Merge",
-            [input, other],
-            MergeDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = MergeDescriptor()
+        return self.add("Merge", [input, other], descriptor, name=name, outputs=[output]).output
 
     def add_switch(
         self,
@@ -2627,12 +2363,9 @@ class LayerBuilders:
             output_false: Has the input if the condition does not hold. output_true: Has the input
             if the condition holds.
         """
+        descriptor = SwitchDescriptor()
         return self.add(
-            "Switch",
-            [input, condition],
-            SwitchDescriptor(),
-            name=name,
-            outputs=outputs,
+            "Switch", [input, condition], descriptor, name=name, outputs=outputs
         ).outputs
 
     def add_map(
@@ -2649,12 +2382,8 @@ class LayerBuilders:
             input: The memory.
             name: Unique in the network; made from the type if left out.
         """
-        self.add(
-            "Map",
-            [input],
-            MapDescriptor(),
-            name=name,
-        )
+        descriptor = MapDescriptor()
+        self.add("Map", [input], descriptor, name=name)
 
     def add_unmap(
         self,
@@ -2670,12 +2399,8 @@ class LayerBuilders:
             input: The memory.
             name: Unique in the network; made from the type if left out.
         """
-        self.add(
-            "Unmap",
-            [input],
-            UnmapDescriptor(),
-            name=name,
-        )
+        descriptor = UnmapDescriptor()
+        self.add("Unmap", [input], descriptor, name=name)
 
     def add_pre_compiled(
         self,
@@ -2698,14 +2423,9 @@ class LayerBuilders:
         Returns:
             output: The maker says each of them.
         """
+        descriptor = PreCompiledDescriptor.of(num_output_slots=num_output_slots)
         return self.add(
-            "PreCompiled",
-            [*operands(inputs, "inputs")],
-            PreCompiledDescriptor.of(
-                num_output_slots=num_output_slots,
-            ),
-            name=name,
-            outputs=outputs,
+            "PreCompiled", [*operands(inputs, "inputs")], descriptor, name=name, outputs=outputs
         ).outputs
 
     def add_stand_in(
@@ -2729,14 +2449,9 @@ class LayerBuilders:
         Returns:
             output: The maker says each of them.
         """
+        descriptor = StandInDescriptor.of(num_outputs=num_outputs)
         return self.add(
-            "StandIn",
-            [*operands(inputs, "inputs")],
-            StandInDescriptor.of(
-                num_outputs=num_outputs,
-            ),
-            name=name,
-            outputs=outputs,
+            "StandIn", [*operands(inputs, "inputs")], descriptor, name=name, outputs=outputs
         ).outputs
 
     def add_pooling2d(
@@ -2795,28 +2510,23 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Pooling2d",
-            [input],
-            Pooling2dDescriptor.of(
-                pool_type=pool_type,
-                pad_left=pad_left,
-                pad_right=pad_right,
-                pad_top=pad_top,
-                pad_bottom=pad_bottom,
-                pool_width=pool_width,
-                pool_height=pool_height,
-                stride_x=stride_x,
-                stride_y=stride_y,
-                output_shape_rounding=output_shape_rounding,
-                padding_method=padding_method,
-                data_layout=data_layout,
-                dilation_x=dilation_x,
-                dilation_y=dilation_y,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = Pooling2dDescriptor.of(
+            pool_type=pool_type,
+            pad_left=pad_left,
+            pad_right=pad_right,
+            pad_top=pad_top,
+            pad_bottom=pad_bottom,
+            pool_width=pool_width,
+            pool_height=pool_height,
+            stride_x=stride_x,
+            stride_y=stride_y,
+            output_shape_rounding=output_shape_rounding,
+            padding_method=padding_method,
+            data_layout=data_layout,
+            dilation_x=dilation_x,
+            dilation_y=dilation_y,
+        )
+        return self.add("Pooling2d", [input], descriptor, name=name, outputs=[output]).output
 
     def add_pooling3d(
         self,
@@ -2878,33 +2588,28 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Pooling3d",
-            [input],
-            Pooling3dDescriptor.of(
-                pool_type=pool_type,
-                pad_left=pad_left,
-                pad_right=pad_right,
-                pad_top=pad_top,
-                pad_bottom=pad_bottom,
-                pad_front=pad_front,
-                pad_back=pad_back,
-                pool_width=pool_width,
-                pool_height=pool_height,
-                pool_depth=pool_depth,
-                stride_x=stride_x,
-                stride_y=stride_y,
-                stride_z=stride_z,
-                output_shape_rounding=output_shape_rounding,
-                padding_method=padding_method,
-                data_layout=data_layout,
-                dilation_x=dilation_x,
-                dilation_y=dilation_y,
-                dilation_z=dilation_z,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = Pooling3dDescriptor.of(
+            pool_type=pool_type,
+            pad_left=pad_left,
+            pad_right=pad_right,
+            pad_top=pad_top,
+            pad_bottom=pad_bottom,
+            pad_front=pad_front,
+            pad_back=pad_back,
+            pool_width=pool_width,
+            pool_height=pool_height,
+            pool_depth=pool_depth,
+            stride_x=stride_x,
+            stride_y=stride_y,
+            stride_z=stride_z,
+            output_shape_rounding=output_shape_rounding,
+            padding_method=padding_method,
+            data_layout=data_layout,
+            dilation_x=dilation_x,
+            dilation_y=dilation_y,
+            dilation_z=dilation_z,
+        )
+        return self.add("Pooling3d", [input], descriptor, name=name, outputs=[output]).output
 
     def add_quantize(
         self,
@@ -2928,13 +2633,8 @@ class LayerBuilders:
         Returns:
             The output. The maker of the layer says its scale and zero point.
         """
-        return self.add(
-            "Quantize",
-            [input],
-            QuantizeDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = QuantizeDescriptor()
+        return self.add("Quantize", [input], descriptor, name=name, outputs=[output]).output
 
     def add_dequantize(
         self,
@@ -2956,13 +2656,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Dequantize",
-            [input],
-            DequantizeDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = DequantizeDescriptor()
+        return self.add("Dequantize", [input], descriptor, name=name, outputs=[output]).output
 
     def add_dequantize_blocks(
         self,
@@ -2997,14 +2692,11 @@ class LayerBuilders:
         Returns:
             The output. Shape [...,size].
         """
+        descriptor = DequantizeBlocksDescriptor.of(bits=bits, block_size=block_size, size=size)
         return self.add(
             "DequantizeBlocks",
             [input, scales, zero_points],
-            DequantizeBlocksDescriptor.of(
-                bits=bits,
-                block_size=block_size,
-                size=size,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -3034,15 +2726,8 @@ class LayerBuilders:
         Returns:
             The output. The maker of the layer says its data type.
         """
-        return self.add(
-            "Cast",
-            [input],
-            CastDescriptor.of(
-                saturate=saturate,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = CastDescriptor.of(saturate=saturate)
+        return self.add("Cast", [input], descriptor, name=name, outputs=[output]).output
 
     def add_bit_cast(
         self,
@@ -3066,13 +2751,8 @@ class LayerBuilders:
         Returns:
             The output. The maker of the layer says its data type.
         """
-        return self.add(
-            "BitCast",
-            [input],
-            BitCastDescriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = BitCastDescriptor()
+        return self.add("BitCast", [input], descriptor, name=name, outputs=[output]).output
 
     def add_convert_fp16_to_fp32(
         self,
@@ -3094,12 +2774,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ConvertFp16ToFp32Descriptor()
         return self.add(
-            "ConvertFp16ToFp32",
-            [input],
-            ConvertFp16ToFp32Descriptor(),
-            name=name,
-            outputs=[output],
+            "ConvertFp16ToFp32", [input], descriptor, name=name, outputs=[output]
         ).output
 
     def add_convert_fp32_to_fp16(
@@ -3122,12 +2799,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ConvertFp32ToFp16Descriptor()
         return self.add(
-            "ConvertFp32ToFp16",
-            [input],
-            ConvertFp32ToFp16Descriptor(),
-            name=name,
-            outputs=[output],
+            "ConvertFp32ToFp16", [input], descriptor, name=name, outputs=[output]
         ).output
 
     def add_fake_quantization(
@@ -3156,16 +2830,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "FakeQuantization",
-            [input],
-            FakeQuantizationDescriptor.of(
-                min=min,
-                max=max,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = FakeQuantizationDescriptor.of(min=min, max=max)
+        return self.add("FakeQuantization", [input], descriptor, name=name, outputs=[output]).output
 
     def add_dynamic_quantize(
         self,
@@ -3190,13 +2856,8 @@ class LayerBuilders:
             output: The steps. scale: A scalar: what a step is worth. zero_point: A scalar: the step
             of zero.
         """
-        return self.add(
-            "DynamicQuantize",
-            [input],
-            DynamicQuantizeDescriptor(),
-            name=name,
-            outputs=outputs,
-        ).outputs
+        descriptor = DynamicQuantizeDescriptor()
+        return self.add("DynamicQuantize", [input], descriptor, name=name, outputs=outputs).outputs
 
     def add_lstm(
         self,
@@ -3294,6 +2955,22 @@ class LayerBuilders:
             quantized layer keeps its gates in the steps of this output. output_state_out: Shape
             [N,O]. cell_state_out: Shape [N,U]. output: [N,O], the same as output_state_out.
         """
+        descriptor = LstmDescriptor.of(
+            activation_func=activation_func,
+            clipping_thres_cell=clipping_thres_cell,
+            clipping_thres_proj=clipping_thres_proj,
+            cifg_enabled=cifg_enabled,
+            peephole_enabled=peephole_enabled,
+            projection_enabled=projection_enabled,
+            layer_norm_enabled=layer_norm_enabled,
+            time_major=time_major,
+            input_intermediate_scale=input_intermediate_scale,
+            forget_intermediate_scale=forget_intermediate_scale,
+            cell_intermediate_scale=cell_intermediate_scale,
+            output_intermediate_scale=output_intermediate_scale,
+            hidden_state_zero_point=hidden_state_zero_point,
+            hidden_state_scale=hidden_state_scale,
+        )
         return self.add(
             "Lstm",
             [
@@ -3322,22 +2999,7 @@ class LayerBuilders:
                 cell_layer_norm_weights,
                 output_layer_norm_weights,
             ],
-            LstmDescriptor.of(
-                activation_func=activation_func,
-                clipping_thres_cell=clipping_thres_cell,
-                clipping_thres_proj=clipping_thres_proj,
-                cifg_enabled=cifg_enabled,
-                peephole_enabled=peephole_enabled,
-                projection_enabled=projection_enabled,
-                layer_norm_enabled=layer_norm_enabled,
-                time_major=time_major,
-                input_intermediate_scale=input_intermediate_scale,
-                forget_intermediate_scale=forget_intermediate_scale,
-                cell_intermediate_scale=cell_intermediate_scale,
-                output_intermediate_scale=output_intermediate_scale,
-                hidden_state_zero_point=hidden_state_zero_point,
-                hidden_state_scale=hidden_state_scale,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -3441,6 +3103,22 @@ class LayerBuilders:
             output_state_out: Shape [N,O]. cell_state_out: Shape [N,U]. output: [N,T,O], or [T,N,O]
             if ``time_major``.
         """
+        descriptor = UnidirectionalSequenceLstmDescriptor.of(
+            activation_func=activation_func,
+            clipping_thres_cell=clipping_thres_cell,
+            clipping_thres_proj=clipping_thres_proj,
+            cifg_enabled=cifg_enabled,
+            peephole_enabled=peephole_enabled,
+            projection_enabled=projection_enabled,
+            layer_norm_enabled=layer_norm_enabled,
+            time_major=time_major,
+            input_intermediate_scale=input_intermediate_scale,
+            forget_intermediate_scale=forget_intermediate_scale,
+            cell_intermediate_scale=cell_intermediate_scale,
+            output_intermediate_scale=output_intermediate_scale,
+            hidden_state_zero_point=hidden_state_zero_point,
+            hidden_state_scale=hidden_state_scale,
+        )
         return self.add(
             "UnidirectionalSequenceLstm",
             [
@@ -3469,22 +3147,7 @@ class LayerBuilders:
                 cell_layer_norm_weights,
                 output_layer_norm_weights,
             ],
-            UnidirectionalSequenceLstmDescriptor.of(
-                activation_func=activation_func,
-                clipping_thres_cell=clipping_thres_cell,
-                clipping_thres_proj=clipping_thres_proj,
-                cifg_enabled=cifg_enabled,
-                peephole_enabled=peephole_enabled,
-                projection_enabled=projection_enabled,
-                layer_norm_enabled=layer_norm_enabled,
-                time_major=time_major,
-                input_intermediate_scale=input_intermediate_scale,
-                forget_intermediate_scale=forget_intermediate_scale,
-                cell_intermediate_scale=cell_intermediate_scale,
-                output_intermediate_scale=output_intermediate_scale,
-                hidden_state_zero_point=hidden_state_zero_point,
-                hidden_state_scale=hidden_state_scale,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -3584,6 +3247,20 @@ class LayerBuilders:
             output_state_out: Shape [N,O]. cell_state_out: Shape [N,U]. output: [N,O], the same as
             output_state_out.
         """
+        descriptor = QLstmDescriptor.of(
+            cell_clip=cell_clip,
+            projection_clip=projection_clip,
+            cifg_enabled=cifg_enabled,
+            peephole_enabled=peephole_enabled,
+            projection_enabled=projection_enabled,
+            layer_norm_enabled=layer_norm_enabled,
+            input_intermediate_scale=input_intermediate_scale,
+            forget_intermediate_scale=forget_intermediate_scale,
+            cell_intermediate_scale=cell_intermediate_scale,
+            output_intermediate_scale=output_intermediate_scale,
+            hidden_state_zero_point=hidden_state_zero_point,
+            hidden_state_scale=hidden_state_scale,
+        )
         return self.add(
             "QLstm",
             [
@@ -3612,20 +3289,7 @@ class LayerBuilders:
                 cell_layer_norm_weights,
                 output_layer_norm_weights,
             ],
-            QLstmDescriptor.of(
-                cell_clip=cell_clip,
-                projection_clip=projection_clip,
-                cifg_enabled=cifg_enabled,
-                peephole_enabled=peephole_enabled,
-                projection_enabled=projection_enabled,
-                layer_norm_enabled=layer_norm_enabled,
-                input_intermediate_scale=input_intermediate_scale,
-                forget_intermediate_scale=forget_intermediate_scale,
-                cell_intermediate_scale=cell_intermediate_scale,
-                output_intermediate_scale=output_intermediate_scale,
-                hidden_state_zero_point=hidden_state_zero_point,
-                hidden_state_scale=hidden_state_scale,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -3679,6 +3343,7 @@ class LayerBuilders:
         Returns:
             cell_state_out: Shape [N,U]. output: Shape [N,U].
         """
+        descriptor = QuantizedLstmDescriptor()
         return self.add(
             "QuantizedLstm",
             [
@@ -3698,7 +3363,7 @@ class LayerBuilders:
                 cell_bias,
                 output_gate_bias,
             ],
-            QuantizedLstmDescriptor(),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -3732,17 +3397,10 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "ArgMinMax",
-            [input],
-            ArgMinMaxDescriptor.of(
-                function=function,
-                axis=axis,
-                select_last_index=select_last_index,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = ArgMinMaxDescriptor.of(
+            function=function, axis=axis, select_last_index=select_last_index
+        )
+        return self.add("ArgMinMax", [input], descriptor, name=name, outputs=[output]).output
 
     def add_mean(
         self,
@@ -3772,15 +3430,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = MeanDescriptor.of(axis=axis, keep_dims=keep_dims)
         return self.add(
-            "Mean",
-            [input, computed_axis],
-            MeanDescriptor.of(
-                axis=axis,
-                keep_dims=keep_dims,
-            ),
-            name=name,
-            outputs=[output],
+            "Mean", [input, computed_axis], descriptor, name=name, outputs=[output]
         ).output
 
     def add_reduce(
@@ -3813,16 +3465,11 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ReduceDescriptor.of(
+            keep_dims=keep_dims, axis=axis, reduce_operation=reduce_operation
+        )
         return self.add(
-            "Reduce",
-            [input, computed_axis],
-            ReduceDescriptor.of(
-                keep_dims=keep_dims,
-                axis=axis,
-                reduce_operation=reduce_operation,
-            ),
-            name=name,
-            outputs=[output],
+            "Reduce", [input, computed_axis], descriptor, name=name, outputs=[output]
         ).output
 
     def add_cum_sum(
@@ -3856,16 +3503,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = CumSumDescriptor.of(axis=axis, exclusive=exclusive, reverse=reverse)
         return self.add(
-            "CumSum",
-            [input, computed_axis],
-            CumSumDescriptor.of(
-                axis=axis,
-                exclusive=exclusive,
-                reverse=reverse,
-            ),
-            name=name,
-            outputs=[output],
+            "CumSum", [input, computed_axis], descriptor, name=name, outputs=[output]
         ).output
 
     def add_cum_prod(
@@ -3899,16 +3539,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = CumProdDescriptor.of(axis=axis, exclusive=exclusive, reverse=reverse)
         return self.add(
-            "CumProd",
-            [input, computed_axis],
-            CumProdDescriptor.of(
-                axis=axis,
-                exclusive=exclusive,
-                reverse=reverse,
-            ),
-            name=name,
-            outputs=[output],
+            "CumProd", [input, computed_axis], descriptor, name=name, outputs=[output]
         ).output
 
     def add_reshape(
@@ -3938,15 +3571,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ReshapeDescriptor.of(target_shape=target_shape, zero_copies=zero_copies)
         return self.add(
-            "Reshape",
-            [input, computed_target_shape],
-            ReshapeDescriptor.of(
-                target_shape=target_shape,
-                zero_copies=zero_copies,
-            ),
-            name=name,
-            outputs=[output],
+            "Reshape", [input, computed_target_shape], descriptor, name=name, outputs=[output]
         ).output
 
     def add_permute(
@@ -3971,15 +3598,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Permute",
-            [input],
-            PermuteDescriptor.of(
-                dim_mappings=dim_mappings,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = PermuteDescriptor.of(dim_mappings=dim_mappings)
+        return self.add("Permute", [input], descriptor, name=name, outputs=[output]).output
 
     def add_transpose(
         self,
@@ -4003,15 +3623,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "Transpose",
-            [input],
-            TransposeDescriptor.of(
-                dim_mappings=dim_mappings,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = TransposeDescriptor.of(dim_mappings=dim_mappings)
+        return self.add("Transpose", [input], descriptor, name=name, outputs=[output]).output
 
     def add_space_to_depth(
         self,
@@ -4039,16 +3652,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "SpaceToDepth",
-            [input],
-            SpaceToDepthDescriptor.of(
-                block_size=block_size,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = SpaceToDepthDescriptor.of(block_size=block_size, data_layout=data_layout)
+        return self.add("SpaceToDepth", [input], descriptor, name=name, outputs=[output]).output
 
     def add_depth_to_space(
         self,
@@ -4077,17 +3682,10 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "DepthToSpace",
-            [input],
-            DepthToSpaceDescriptor.of(
-                block_size=block_size,
-                data_layout=data_layout,
-                column_row_depth=column_row_depth,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = DepthToSpaceDescriptor.of(
+            block_size=block_size, data_layout=data_layout, column_row_depth=column_row_depth
+        )
+        return self.add("DepthToSpace", [input], descriptor, name=name, outputs=[output]).output
 
     def add_space_to_batch_nd(
         self,
@@ -4115,17 +3713,10 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "SpaceToBatchNd",
-            [input],
-            SpaceToBatchNdDescriptor.of(
-                block_shape=block_shape,
-                pad_list=pad_list,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = SpaceToBatchNdDescriptor.of(
+            block_shape=block_shape, pad_list=pad_list, data_layout=data_layout
+        )
+        return self.add("SpaceToBatchNd", [input], descriptor, name=name, outputs=[output]).output
 
     def add_batch_to_space_nd(
         self,
@@ -4155,17 +3746,10 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "BatchToSpaceNd",
-            [input],
-            BatchToSpaceNdDescriptor.of(
-                block_shape=block_shape,
-                crops=crops,
-                data_layout=data_layout,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = BatchToSpaceNdDescriptor.of(
+            block_shape=block_shape, crops=crops, data_layout=data_layout
+        )
+        return self.add("BatchToSpaceNd", [input], descriptor, name=name, outputs=[output]).output
 
     def add_channel_shuffle(
         self,
@@ -4191,16 +3775,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "ChannelShuffle",
-            [input],
-            ChannelShuffleDescriptor.of(
-                num_groups=num_groups,
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = ChannelShuffleDescriptor.of(num_groups=num_groups, axis=axis)
+        return self.add("ChannelShuffle", [input], descriptor, name=name, outputs=[output]).output
 
     def add_broadcast_to(
         self,
@@ -4228,12 +3804,11 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = BroadcastToDescriptor.of(broadcast_to_shape=broadcast_to_shape)
         return self.add(
             "BroadcastTo",
             [input, computed_broadcast_to_shape],
-            BroadcastToDescriptor.of(
-                broadcast_to_shape=broadcast_to_shape,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -4263,14 +3838,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = TileDescriptor.of(multiples=multiples)
         return self.add(
-            "Tile",
-            [input, computed_multiples],
-            TileDescriptor.of(
-                multiples=multiples,
-            ),
-            name=name,
-            outputs=[output],
+            "Tile", [input, computed_multiples], descriptor, name=name, outputs=[output]
         ).output
 
     def add_pad(
@@ -4307,14 +3877,13 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = PadDescriptor.of(
+            pad_list=pad_list, pad_value=pad_value, padding_mode=padding_mode
+        )
         return self.add(
             "Pad",
             [input, computed_pad_list, computed_pad_value],
-            PadDescriptor.of(
-                pad_list=pad_list,
-                pad_value=pad_value,
-                padding_mode=padding_mode,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -4341,13 +3910,8 @@ class LayerBuilders:
         Returns:
             The output.
         """
-        return self.add(
-            "ReverseV2",
-            [input, axis],
-            ReverseV2Descriptor(),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = ReverseV2Descriptor()
+        return self.add("ReverseV2", [input, axis], descriptor, name=name, outputs=[output]).output
 
     def add_resize(
         self,
@@ -4404,22 +3968,23 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ResizeDescriptor.of(
+            target_width=target_width,
+            target_height=target_height,
+            method=method,
+            data_layout=data_layout,
+            align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+            rounding=rounding,
+            cubic_coefficient=cubic_coefficient,
+            exclude_outside=exclude_outside,
+            scale_width=scale_width,
+            scale_height=scale_height,
+        )
         return self.add(
             "Resize",
             [input, computed_target_width, computed_target_height],
-            ResizeDescriptor.of(
-                target_width=target_width,
-                target_height=target_height,
-                method=method,
-                data_layout=data_layout,
-                align_corners=align_corners,
-                half_pixel_centers=half_pixel_centers,
-                rounding=rounding,
-                cubic_coefficient=cubic_coefficient,
-                exclude_outside=exclude_outside,
-                scale_width=scale_width,
-                scale_height=scale_height,
-            ),
+            descriptor,
             name=name,
             outputs=[output],
         ).output
@@ -4456,17 +4021,10 @@ class LayerBuilders:
         Returns:
             The output. Shape [N,C,H_out,W_out].
         """
-        return self.add(
-            "GridSample",
-            [input, grid],
-            GridSampleDescriptor.of(
-                method=method,
-                padding_mode=padding_mode,
-                align_corners=align_corners,
-            ),
-            name=name,
-            outputs=[output],
-        ).output
+        descriptor = GridSampleDescriptor.of(
+            method=method, padding_mode=padding_mode, align_corners=align_corners
+        )
+        return self.add("GridSample", [input, grid], descriptor, name=name, outputs=[output]).output
 
     def add_roi_align(
         self,
@@ -4509,19 +4067,16 @@ class LayerBuilders:
         Returns:
             The output. Shape [R,C,output_height,output_width].
         """
+        descriptor = RoiAlignDescriptor.of(
+            output_height=output_height,
+            output_width=output_width,
+            sampling_ratio=sampling_ratio,
+            spatial_scale=spatial_scale,
+            half_pixel_centers=half_pixel_centers,
+            pool_type=pool_type,
+        )
         return self.add(
-            "RoiAlign",
-            [input, boxes, batch_indices],
-            RoiAlignDescriptor.of(
-                output_height=output_height,
-                output_width=output_width,
-                sampling_ratio=sampling_ratio,
-                spatial_scale=spatial_scale,
-                half_pixel_centers=half_pixel_centers,
-                pool_type=pool_type,
-            ),
-            name=name,
-            outputs=[output],
+            "RoiAlign", [input, boxes, batch_indices], descriptor, name=name, outputs=[output]
         ).output
 
     def add_top_k(
@@ -4555,18 +4110,8 @@ class LayerBuilders:
         Returns:
             values: The elements. indices: Where they stand along the axis.
         """
-        return self.add(
-            "TopK",
-            [input, computed_k],
-            TopKDescriptor.of(
-                k=k,
-                axis=axis,
-                largest=largest,
-                sorted=sorted,
-            ),
-            name=name,
-            outputs=outputs,
-        ).outputs
+        descriptor = TopKDescriptor.of(k=k, axis=axis, largest=largest, sorted=sorted)
+        return self.add("TopK", [input, computed_k], descriptor, name=name, outputs=outputs).outputs
 
     def add_one_hot(
         self,
@@ -4603,16 +4148,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = OneHotDescriptor.of(depth=depth, axis=axis, wrap_negative=wrap_negative)
         return self.add(
-            "OneHot",
-            [indices, values, computed_depth],
-            OneHotDescriptor.of(
-                depth=depth,
-                axis=axis,
-                wrap_negative=wrap_negative,
-            ),
-            name=name,
-            outputs=[output],
+            "OneHot", [indices, values, computed_depth], descriptor, name=name, outputs=[output]
         ).output
 
     def add_trilu(
@@ -4643,15 +4181,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = TriluDescriptor.of(upper=upper, k=k)
         return self.add(
-            "Trilu",
-            [input, computed_k],
-            TriluDescriptor.of(
-                upper=upper,
-                k=k,
-            ),
-            name=name,
-            outputs=[output],
+            "Trilu", [input, computed_k], descriptor, name=name, outputs=[output]
         ).output
 
     def add_gather_elements(
@@ -4681,14 +4213,9 @@ class LayerBuilders:
         Returns:
             The output. A tensor of the shape of the indices.
         """
+        descriptor = GatherElementsDescriptor.of(axis=axis)
         return self.add(
-            "GatherElements",
-            [input, indices],
-            GatherElementsDescriptor.of(
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
+            "GatherElements", [input, indices], descriptor, name=name, outputs=[output]
         ).output
 
     def add_scatter_elements(
@@ -4722,15 +4249,9 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ScatterElementsDescriptor.of(axis=axis, function=function)
         return self.add(
-            "ScatterElements",
-            [input, indices, updates],
-            ScatterElementsDescriptor.of(
-                axis=axis,
-                function=function,
-            ),
-            name=name,
-            outputs=[output],
+            "ScatterElements", [input, indices, updates], descriptor, name=name, outputs=[output]
         ).output
 
     def add_compress(
@@ -4759,14 +4280,9 @@ class LayerBuilders:
         Returns:
             The output. Along the axis as many elements as the condition holds for.
         """
+        descriptor = CompressDescriptor.of(axis=axis)
         return self.add(
-            "Compress",
-            [input, condition],
-            CompressDescriptor.of(
-                axis=axis,
-            ),
-            name=name,
-            outputs=[output],
+            "Compress", [input, condition], descriptor, name=name, outputs=[output]
         ).output
 
     def add_unique(
@@ -4795,16 +4311,8 @@ class LayerBuilders:
             values: Each different slice once. indices: Where each stands first along the axis.
             inverse_indices: Which of the values each slice is. counts: How often each occurs.
         """
-        return self.add(
-            "Unique",
-            [input],
-            UniqueDescriptor.of(
-                axis=axis,
-                sorted=sorted,
-            ),
-            name=name,
-            outputs=outputs,
-        ).outputs
+        descriptor = UniqueDescriptor.of(axis=axis, sorted=sorted)
+        return self.add("Unique", [input], descriptor, name=name, outputs=outputs).outputs
 
     def add_rnn(
         self,
@@ -4851,17 +4359,18 @@ class LayerBuilders:
             output: [T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where
             the item has ended. output_state_out: As output_state_in: the output of the last step.
         """
+        descriptor = RnnDescriptor.of(
+            direction=direction,
+            activations=activations,
+            activation_a=activation_a,
+            activation_b=activation_b,
+            clip=clip,
+            time_major=time_major,
+        )
         return self.add(
             "Rnn",
             [input, weights, recurrent_weights, bias, sequence_lengths, output_state_in],
-            RnnDescriptor.of(
-                direction=direction,
-                activations=activations,
-                activation_a=activation_a,
-                activation_b=activation_b,
-                clip=clip,
-                time_major=time_major,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -4917,18 +4426,19 @@ class LayerBuilders:
             output: [T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where
             the item has ended. output_state_out: As output_state_in: the output of the last step.
         """
+        descriptor = GruDescriptor.of(
+            direction=direction,
+            activations=activations,
+            activation_a=activation_a,
+            activation_b=activation_b,
+            clip=clip,
+            time_major=time_major,
+            linear_before_reset=linear_before_reset,
+        )
         return self.add(
             "Gru",
             [input, weights, recurrent_weights, bias, sequence_lengths, output_state_in],
-            GruDescriptor.of(
-                direction=direction,
-                activations=activations,
-                activation_a=activation_a,
-                activation_b=activation_b,
-                clip=clip,
-                time_major=time_major,
-                linear_before_reset=linear_before_reset,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -4991,6 +4501,15 @@ class LayerBuilders:
             the item has ended. output_state_out: As output_state_in: the output of the last step.
             cell_state_out: As cell_state_in: the cell of the last step.
         """
+        descriptor = SequenceLstmDescriptor.of(
+            direction=direction,
+            activations=activations,
+            activation_a=activation_a,
+            activation_b=activation_b,
+            clip=clip,
+            time_major=time_major,
+            input_forget=input_forget,
+        )
         return self.add(
             "SequenceLstm",
             [
@@ -5003,15 +4522,7 @@ class LayerBuilders:
                 cell_state_in,
                 peephole_weights,
             ],
-            SequenceLstmDescriptor.of(
-                direction=direction,
-                activations=activations,
-                activation_a=activation_a,
-                activation_b=activation_b,
-                clip=clip,
-                time_major=time_major,
-                input_forget=input_forget,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -5085,6 +4596,15 @@ class LayerBuilders:
             the item has ended. output_state_out: As output_state_in: the output of the last step.
             cell_state_out: As cell_state_in: the cell of the last step.
         """
+        descriptor = DynamicQuantizeLstmDescriptor.of(
+            direction=direction,
+            activations=activations,
+            activation_a=activation_a,
+            activation_b=activation_b,
+            clip=clip,
+            time_major=time_major,
+            input_forget=input_forget,
+        )
         return self.add(
             "DynamicQuantizeLstm",
             [
@@ -5101,15 +4621,7 @@ class LayerBuilders:
                 recurrent_scales,
                 recurrent_zero_points,
             ],
-            DynamicQuantizeLstmDescriptor.of(
-                direction=direction,
-                activations=activations,
-                activation_a=activation_a,
-                activation_b=activation_b,
-                clip=clip,
-                time_major=time_major,
-                input_forget=input_forget,
-            ),
+            descriptor,
             name=name,
             outputs=outputs,
         ).outputs
@@ -5142,13 +4654,7 @@ class LayerBuilders:
         Returns:
             The output.
         """
+        descriptor = ReverseSequenceDescriptor.of(batch_axis=batch_axis, time_axis=time_axis)
         return self.add(
-            "ReverseSequence",
-            [input, sequence_lengths],
-            ReverseSequenceDescriptor.of(
-                batch_axis=batch_axis,
-                time_axis=time_axis,
-            ),
-            name=name,
-            outputs=[output],
+            "ReverseSequence", [input, sequence_lengths], descriptor, name=name, outputs=[output]
         ).output

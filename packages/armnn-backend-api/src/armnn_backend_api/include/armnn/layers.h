@@ -124,7 +124,7 @@ enum {
   ARMNN_FUSED_KERNEL_TYPE_ADD_MUL_ADD = 0, /* AddMulAdd */
 };
 
-/* How ScatterNd combines an update with what is there. */
+/* How ScatterNd combines an update with the element that is there. */
 enum {
   ARMNN_SCATTER_ND_FUNCTION_UPDATE = 0, /* Update */
   ARMNN_SCATTER_ND_FUNCTION_ADD = 1, /* Add */
