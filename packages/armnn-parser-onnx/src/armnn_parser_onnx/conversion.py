@@ -94,7 +94,9 @@ def convert_nodes(
 class _DeferredNode(DeferredOperator):
     """A node that is converted later, with its inputs."""
 
-    def __init__(self, proto: messages.Node, opset: int, graph: Graph, awaited: int | None) -> None:
+    def __init__(
+        self, proto: messages.Node, opset: int, graph: Graph, unknown: NotKnownYetError
+    ) -> None:
         self.operator = proto.op_type
         self._proto = light_copy(proto)
         self._opset = opset
@@ -110,6 +112,7 @@ class _DeferredNode(DeferredOperator):
         self.registration = graph.operators(proto.domain, proto.op_type)
         self.names = tuple(dict.fromkeys(name for name in names_read(proto, graph.bodies) if name))
         self.outputs = tuple(name for name in proto.output if name)
+        self.grows, awaited = unknown.grows, unknown.awaited
         self.awaits = () if awaited is None else (self.names.index(proto.input[awaited]),)
 
     def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
@@ -121,7 +124,7 @@ class _DeferredNode(DeferredOperator):
             self._prefix,
             self._scope,
         )
-        graph.operators = self._operators
+        graph.operators, graph.is_late = self._operators, True
         for name, value in zip(self.names, inputs, strict=True):
             graph.bind(name, value)
         convert_nodes([self._proto], self.outputs, self._opset, graph)
@@ -214,7 +217,7 @@ class _NodeConversion(Conversion[messages.Node, _Found, str]):
         Raises:
             RefusedError: Nothing more will be known, or the types of its outputs are not.
         """
-        deferred = _DeferredNode(record, self._opset, self._graph, unknown.awaited)
+        deferred = _DeferredNode(record, self._opset, self._graph, unknown)
         inputs = [self._graph.value(name) for name in deferred.names]
 
         def infos() -> list[TensorInfo]:

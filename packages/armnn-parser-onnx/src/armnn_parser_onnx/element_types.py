@@ -187,6 +187,9 @@ def _of_microsoft(node: messages.Node, types: _Types) -> list[DataType | None]:
     made = [next((one for one in given if one.is_float), None)] * len(node.output)
     if node.op_type == "EmbedLayerNormalization":
         made[1:2] = [DataType.SIGNED32] * len(made[1:2])  # how many words count
+    elif node.op_type == "GroupQueryAttention":  # whose caches may be of 8 bits
+        for index, past in zip(range(1, len(made)), node.input[3:5], strict=False):
+            made[index] = types.get(past, made[index])
     return made
 
 

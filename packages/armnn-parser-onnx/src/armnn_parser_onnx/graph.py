@@ -68,6 +68,7 @@ class Graph(ValueTable[str]):
         bodies: The graphs in attributes of the nodes that are converted.
         derived: Keeps derived data for other networks; None where there is only one.
         scope: Stands before the names of the nodes where they must be unique in the file.
+        is_late: Whether its nodes have waited: those that may do without data wait no longer.
         may_fold: Whether quantized operators may become layers on stored values.
         quantizations: The quantizations of scales and zero points, by name; ``folded`` fills it.
         sequences: The tensors of each sequence by its name; see ``sequences``.
@@ -89,7 +90,7 @@ class Graph(ValueTable[str]):
         self.bodies: Bodies = {} if bodies is None else bodies
         self.derived = derived
         self.scope = scope
-        self.may_fold = False
+        self.is_late = self.may_fold = False
         self.quantizations: dict[tuple[str, ...], Quantization | None] = {}
         self.sequences: dict[str, tuple[Value, ...]] = {}
         self.few_bits: dict[Value, FewBits] = {}

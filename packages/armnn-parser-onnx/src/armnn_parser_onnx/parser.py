@@ -109,6 +109,7 @@ def network_of(
     graph = Graph(network, model.external_data, survey=survey)
     _add_inputs(model, graph, overridable)
     graph.may_fold = folded and all(each.output.info.is_static for each in network.inputs)
+    _declare_shapes(model, network)
     convert_model(_main_graph(model, graph), opset, graph)
     _add_outputs(model, graph)
     model.external_data.note_in(network)
@@ -206,6 +207,16 @@ def _dimension(dim: messages.Dimension) -> Dimension:
     return None if dim.dim_param in ("", _ANONYMOUS) else dim.dim_param
 
 
+def _declare_shapes(model: ModelFile, network: Network) -> None:
+    """Note the shapes that the model says its outputs have."""
+    for wanted in model.graph.output:
+        dims = dimensions_of(wanted)
+        if dims is not None and len(dims) <= MAX_RANK:
+            shape = tuple(_dimension(dim) for dim in dims)
+            if all(not isinstance(dim, int) or dim >= 0 for dim in shape):
+                network.declared_shapes[wanted.name] = shape
+
+
 def _add_outputs(model: ModelFile, graph: Graph) -> None:
     if not model.graph.output:
         raise ParseError(f"the model {model.name!r} has no output")
@@ -224,8 +235,3 @@ def _add_outputs(model: ModelFile, graph: Graph) -> None:
             graph.network.add_output(wanted.name, value)
         except ArmnnError as error:
             raise ParseError(f"the output {wanted.name!r}: {error}") from error
-        dims = dimensions_of(wanted)
-        if dims is not None and len(dims) <= MAX_RANK:
-            shape = tuple(_dimension(dim) for dim in dims)
-            if all(not isinstance(dim, int) or dim >= 0 for dim in shape):
-                graph.network.declared_shapes[wanted.name] = shape

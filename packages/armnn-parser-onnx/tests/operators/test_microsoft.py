@@ -592,11 +592,11 @@ def test_grouped_queries_in_a_shared_cache(
     agree("GroupQueryAttention", operands, 3, **GROUPS, **attributes)
 
 
+@pytest.mark.parametrize("held", [{"lengths", "total"}, set()], ids=["constants", "inputs"])
 @pytest.mark.parametrize("past", [0, 6])
-def test_a_cache_that_grows(agree: Callable[..., None], past: int) -> None:
+def test_a_cache_that_grows(agree: Callable[..., None], past: int, held: set[str]) -> None:
     new = 1 if past else 3
     operands = grouped(new, past, [past + new, past + new], past + new)
-    held = {"lengths", "total"}
     assert held < set(operands)
     agree("GroupQueryAttention", operands, 3, constants=held, do_rotary=1, **GROUPS)
 
@@ -704,6 +704,24 @@ def test_positions_outside_of_a_table_are_an_error(run: Run, model: Model, posit
     made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     with pytest.raises(ExecutionError, match="the index 8 is outside of axis 0"):
         run(made, feeds)
+
+
+@pytest.mark.parametrize("position", [-1, 8])
+def test_positions_outside_of_a_table_of_onnx_are_an_error(
+    run: Run, model: Model, position: int
+) -> None:
+    feeds = {"x": reals(1, 1, 2, 8), "cos": reals(8, 4), "sin": reals(8, 4)}
+    feeds["p"] = np.array([[7, position]])
+    made = model(helper.make_node("RotaryEmbedding", [*feeds], ["y"]), feeds, ["y"], opset=23)
+    with pytest.raises(ExecutionError, match="the index 8 is outside of axis 0"):
+        run(made, feeds)
+
+
+def test_a_cache_grows_by_its_new_rows_at_most(run: Run, model: Model) -> None:
+    operands = grouped(1, 6, [7, 7], 2**31 - 1)
+    feeds = {name: each for name, each in operands.items() if each is not None}
+    with pytest.raises(ParseError, match="is 2147483647: expected at most 7, 1 rows behind"):
+        run(grouped_model(model, operands), feeds)
 
 
 @pytest.mark.parametrize("position", [-1, 40, 2**40])

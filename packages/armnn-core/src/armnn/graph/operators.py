@@ -66,10 +66,13 @@ class DeferredOperator(ABC):
         operator: Its name in the model's format.
         awaits: The positions of the inputs whose data it must know.
         registration: The program's registration of it; None for an operator of the format.
+        grows: Whether the data that it awaits only says how large its outputs become. States keep
+            their size, so that it awaits nothing in a network that has them.
     """
 
     operator: str
     awaits: tuple[int, ...]
+    grows: bool = False
     registration: OperatorRegistration | None = None
 
     @abstractmethod

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -38,7 +39,7 @@ from armnn.optimizer.passes.quantization import FoldPolicy
 from armnn.optimizer.phases import assigned_layers, prepare_network, prepare_specialization
 from armnn.optimizer.plan import CARRIERS, NetworkFacts, Plan, PlannedLayer, PlannedTensor
 from armnn.optimizer.shapes.assumed import assume_shapes
-from armnn.optimizer.shapes.specialize import SharedConstants, value_inputs
+from armnn.optimizer.shapes.specialize import SharedConstants, deferred_operator, value_inputs
 from armnn.optimizer.symbolic.trace import (
     Numbers,
     SymbolicInfo,
@@ -116,6 +117,8 @@ class Preparation:
         Raises:
             FoldsRefused: The trial failed.
         """
+        if self._states is not None:
+            _keep_sizes(source)
         evaluate = Evaluator(self._participants.evaluators)
         roomy = with_room(source, self._states, evaluate)
         self._source = prepare_network(roomy, self._participants, self._options, folds)
@@ -290,6 +293,15 @@ class Preparation:
 
 def _key(values: Mapping[str, NDArray[Any]]) -> Hashable:
     return tuple([(name, data.shape, data.tobytes()) for name, data in values.items()])
+
+
+def _keep_sizes(network: Network) -> None:
+    """Let no operator await data that says how large states become: they keep their size."""
+    for layer in network.layers:
+        held = deferred_operator(layer)
+        if held is not None and held.grows:
+            layer.compiled = held = copy(held)
+            held.awaits = ()
 
 
 def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:

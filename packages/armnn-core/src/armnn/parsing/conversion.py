@@ -87,11 +87,12 @@ class NotKnownYetError(RefusedError):
 
     Attributes:
         awaited: The index of the input whose data must be known; None if a shape is missing.
+        grows: Whether the data only says how large outputs become, which states do not.
     """
 
-    def __init__(self, message: str, awaited: int | None = None) -> None:
+    def __init__(self, message: str, awaited: int | None = None, *, grows: bool = False) -> None:
         super().__init__(message)
-        self.awaited = awaited
+        self.awaited, self.grows = awaited, grows
 
 
 def type_of_number(

@@ -223,7 +223,9 @@ def _padded_mask(operation: Operation, operands: _Operands) -> Value | None:
     if not operation.shape_of(mask):
         raise operation.error("the mask is a scalar: expected rank 1 or more")
     last, keys = operation.shape_of(mask)[-1], operation.shape_of(operands.key)[2]
-    if last == keys or not isinstance(last, int) or not isinstance(keys, int) or last == 1:
+    if last == keys or not isinstance(last, int) or not isinstance(keys, int):
+        return mask
+    if last == 1 and operation.opset < 24:  # it is for all keys
         return mask
     if last > keys:
         raise operation.error(f"the mask is for {last} keys: expected at most {keys}")
@@ -393,9 +395,8 @@ def _table(operation: Operation, index: int, pairs: int) -> Value:
     """
     table, part = operation.input(index), operation.schema.inputs[index].name
     if operation.has_input(3):
-        table = operation.network.add_gather(
-            table, operation.input(3), axis=0, name=operation.layer_name(part)
-        )
+        places = _checked_positions(operation, operation.input(3), operation.shape(index)[0])
+        table = operation.network.add_gather(table, places, axis=0, name=operation.layer_name(part))
     if not operation.shape_of(table):
         raise operation.error(f"the input {part!r} is a scalar: expected rank 2 or 3")
     width = operation.shape_of(table)[-1]
@@ -418,10 +419,8 @@ def _table(operation: Operation, index: int, pairs: int) -> Value:
 def microsoft_rotary_embedding(operation: Operation) -> Value:
     """Add RotaryEmbedding; a position of each item, or of all, chooses rows of the tables.
 
-    As in onnxruntime, the attribute ``scale`` has no effect.
+    As in onnxruntime, the attributes ``scale`` and ``is_packed_batching`` have no effect.
     """
-    if operation.flag("is_packed_batching"):
-        raise RefusedError("its items have different lengths (is_packed_batching)")
     value, rank = operation.input(), len(operation.shape())
     if rank not in (3, 4):
         raise operation.error(f"the input has rank {rank}: expected 3 or 4")
@@ -499,6 +498,11 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
     """
     _refuse_variants(operation)
     query, key, value = _grouped_operands(operation)
+    scales = [
+        _cache_scale(operation, index, part, rows)
+        for index, part, rows in ((3, "key", key), (4, "value", value))
+    ]
+    _await_growth(operation)
     length = operation.shape_of(query)[2]
     if not isinstance(length, int):
         raise NotKnownYetError("the number of its new positions is not known")
@@ -520,7 +524,7 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
             )
             for each, part in ((query, "query"), (key, "key"))
         )
-    capacity, sliding = _capacity(operation), None
+    capacity, sliding = _capacity(operation, length), None
     if operation.flag("sliding_window_cache"):
         sliding = _sliding_cache(operation, counts, past, length)
         capacity = sliding.size + length
@@ -529,8 +533,8 @@ def group_query_attention(operation: Operation) -> Sequence[Value]:
             for each, part in ((counts, "rows"), (ends, "last_rows"), (past, "past_rows"))
         )
     caches, read = [], []
-    for index, new_rows, part in ((3, key, "key"), (4, value, "value")):
-        scale = _cache_scale(operation, index, part, new_rows)
+    new = (3, key, "key"), (4, value, "value")
+    for (index, new_rows, part), scale in zip(new, scales, strict=True):
         stored = new_rows if scale is None else _rounded_rows(operation, new_rows, scale, part)
         cache = _with_new_rows(operation, index, stored, past, capacity, f"present_{part}")
         caches.append(cache if sliding is None else _slid(operation, cache, sliding, part))
@@ -798,11 +802,31 @@ def _are_same(one: Value | None, other: Value) -> bool:
     return one.info == other.info and np.array_equal(one.constant, other.constant)
 
 
-def _capacity(operation: Operation) -> int | None:
+def _await_growth(operation: Operation) -> None:
+    """Wait for the number of all positions, which says how large caches become.
+
+    It is not needed where the file says that they keep their size.
+
+    Raises:
+        NotKnownYetError: It is to be waited for.
+    """
+    if operation.graph.is_late or not operation.has_input(3):
+        return
+    total, made = operation.input(6), operation.outputs[1:2]
+    declared = operation.network.declared_shapes.get(made[0]) if made else None
+    keeps_size = declared is not None and None not in declared and declared == operation.shape(3)
+    is_known = total.constant is not None or _follows_from_shapes(total)
+    if not (is_known or keeps_size or operation.flag("sliding_window_cache")):
+        raise NotKnownYetError("how large its caches become is not known", awaited=6, grows=True)
+
+
+def _capacity(operation: Operation, length: int) -> int | None:
     """Return how many positions the caches get, None for as many as they have.
 
-    They grow where the number of all positions follows from shapes and is larger; a number that
-    only a run knows is no reason to make another cache.
+    They grow where the number of all positions is known and larger.
+
+    Raises:
+        ParseError: There are more positions than those of the cache and ``length`` new ones.
     """
     if not operation.has_input(3):
         return None
@@ -812,7 +836,14 @@ def _capacity(operation: Operation) -> int | None:
     count, size = operation.only(6, operation.known(6)), operation.shape(3)[2]
     if not isinstance(size, int):
         raise NotKnownYetError("the size of its cache is not known")
-    return size if count <= size else int(count)
+    if count <= size:
+        return size
+    if count > size + length:
+        raise operation.error(
+            f"the input {operation.input_name(6)} is {count}: expected at most {size + length}, "
+            f"{length} rows behind those of the cache"
+        )
+    return int(count)
 
 
 def _follows_from_shapes(value: Value) -> bool:
