@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from armnn.backends import BlobStore
 from armnn.errors import ExecutionError
+from armnn_backend_cl import device as devices
 from armnn_backend_cl.device import Program, Queue, open_device
 
 DOUBLE = "__kernel void %s(__global float *x) { x[get_global_id(0)] *= 2; }"
@@ -130,6 +132,20 @@ def test_a_program_is_kept_wherever_a_network_wants_it() -> None:
     device.program(source, second)  # the same folder, by its name
     assert len(second) == 0
     assert Program(device, source, Kept(first), False).is_warm("anywhere")
+
+
+def test_programs_that_were_not_asked_for_longest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "MOST_PROGRAMS", 2)
+    device = devices.Device(0, open_device().device)
+    sources = [DOUBLE % f"number_{i}" for i in range(3)]
+    first, second = (device.program(source) for source in sources[:2])
+    assert device.program(sources[0]) is first
+    gone = weakref.ref(second)
+    del second
+    third = device.program(sources[2])
+    assert gone() is None
+    assert device.program(sources[0]) is first
+    assert device.program(sources[2]) is third
 
 
 def test_a_binary_that_the_driver_refuses_is_built_again(

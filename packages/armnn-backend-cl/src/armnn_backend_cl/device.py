@@ -45,6 +45,10 @@ It is the same on all devices: sums that a group makes together have the same or
 a driver that compiles a kernel for each size of its groups compiles it once.
 """
 
+MOST_PROGRAMS: Final = 256
+"""Programs that a process keeps for networks to come, about a megabyte each; those that were not
+asked for longest go first, and live on as long as a step runs their kernels."""
+
 HOW_TO_GET_A_DRIVER: Final = (
     'install the OpenCL driver of the GPU, or, to try it on the CPU, pip install "pyopencl[pocl]"'
 )
@@ -124,11 +128,14 @@ class Device:
         self.check_process()
         with self._lock:
             key = source, has_fast_math
-            program = self._programs.get(key)
+            program = self._programs.pop(key, None)
             if program is None:
-                program = self._programs[key] = Program(self, source, blobs, has_fast_math)
+                program = Program(self, source, blobs, has_fast_math)
             elif blobs is not None:
                 program.keep_in(blobs)
+            self._programs[key] = program  # as the last one
+            if len(self._programs) > MOST_PROGRAMS:
+                del self._programs[next(iter(self._programs))]
         return program
 
     @contextmanager
