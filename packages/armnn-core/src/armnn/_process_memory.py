@@ -10,9 +10,10 @@ import mmap
 import os
 import threading
 import weakref
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 _HUGE_PAGE: Final = 1 << 21
 _PLAIN: Final = 1 << 19
@@ -147,6 +148,19 @@ def map_zeros(size: int) -> mmap.mmap:
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"no memory for {size} bytes: {error}") from error
+
+
+def give_pages_back(data: NDArray[Any]) -> None:
+    """Return the pages of an array in a mapped file to the system; reading brings them back."""
+    if _UNNEEDED is None or data.nbytes < mmap.PAGESIZE:
+        return
+    with _mapping:
+        pages = [*_mapped.values()]
+    for each in pages:
+        start = data.ctypes.data - np.frombuffer(each, np.uint8).ctypes.data
+        if 0 <= start < len(each):
+            before = start % mmap.PAGESIZE
+            each.madvise(_UNNEEDED, start - before, before + data.nbytes)
 
 
 def trim_memory() -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from armnn._process_memory import give_pages_back
 from armnn.backends.capi.calls import guarded
 from armnn.backends.memory import address_of
 from armnn.backends.options import OptionValue
@@ -192,10 +193,12 @@ class _Held:
         self.tensor = tensor_of(dense, self.arena)
 
     def release(self) -> None:
-        """Let the data go, if it may."""
+        """Let the data go, if it may, else its pages, if a file has them."""
         if self.let_go is not None:
             self.let_go()
             self.let_go = self.array = self.data = None
+        elif self.data is not None:
+            give_pages_back(self.data)
 
 
 class Constants:

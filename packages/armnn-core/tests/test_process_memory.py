@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import HugePages
+from armnn._process_memory import HugePages, give_pages_back, map_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,3 +96,24 @@ def resident_bytes(array: NDArray[np.uint8]) -> int:
         elif is_there and line.startswith("Rss:"):
             return int(line.split()[1]) << 10
     raise LookupError(address)
+
+
+def resident(file: Path) -> int:
+    """Return the bytes of a mapped file that are in memory."""
+    rows = Path("/proc/self/smaps").read_text(encoding="utf-8").split(f" {file}\n")[1:]
+    return sum(int(row.split("Rss:")[1].split()[0]) << 10 for row in rows)
+
+
+def test_the_pages_of_a_mapped_array_go_and_come_back(tmp_path: Path) -> None:
+    path, page = tmp_path / "weights", mmap.PAGESIZE
+    content = np.arange(64 * page, dtype=np.uint8)
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        mapped = np.frombuffer(map_file(file.fileno(), 0, len(content)), np.uint8)
+    part = mapped[8 * page + 5 : 40 * page]
+    for apart in (mapped.copy(), np.zeros(1), part):
+        mapped.max()
+        assert resident(path) == len(content)
+        give_pages_back(apart)
+    assert resident(path) == len(content) - 32 * page
+    np.testing.assert_array_equal(part, content[8 * page + 5 : 40 * page])
