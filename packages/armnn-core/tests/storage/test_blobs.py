@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from armnn import Network, Runtime, TensorInfo
 from armnn.backends import BlobStore
 from armnn.storage.blobs import Blobs
+from armnn.storage.folder import MAGIC, VERSION
 from armnn_backend_ref.backend import RefBackend
 
 BLOB = bytes(range(256)) * 20
@@ -76,6 +78,20 @@ def test_damaged_and_foreign_blobs_are_ignored_and_said(
     assert f"a blob of backend One in {tmp_path / 'cache'} is ignored: {why}" in caplog.text
     blobs.put("key", BLOB)
     assert blobs.get("key") == BLOB
+
+
+def test_a_blob_of_an_older_core_is_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blobs = Blobs("One", tmp_path)
+    blobs.put("key", BLOB)
+    (path,) = tmp_path.glob("*.armnn-prepared")
+    content = path.read_bytes()
+    path.write_bytes(MAGIC + struct.pack("<I", VERSION - 1) + content[len(MAGIC) + 4 :])
+    with caplog.at_level(logging.INFO):
+        assert blobs.get("key") is None
+    (said,) = caplog.records
+    assert (said.levelname, "is ignored: it is" in said.message) == ("INFO", True)
 
 
 def test_no_folder_of_this_user_keeps_nothing(

@@ -7,10 +7,10 @@ import logging
 import threading
 from os import PathLike
 
-from armnn.backends.cache import BlobStore, StaleEntryError
+from armnn.backends.cache import BlobStore
 from armnn.backends.crashes import crash_file, is_ours_alone
 from armnn.errors import InvalidArgumentError
-from armnn.storage.folder import CacheFolder
+from armnn.storage.folder import CacheFolder, OtherFormatError
 
 _log = logging.getLogger("armnn.backends.cache")  # the name that applications know
 
@@ -42,10 +42,11 @@ class Blobs(BlobStore):
             if entry is None:
                 return None
             _, (blob,) = entry
-        except (StaleEntryError, ValueError) as reason:
-            _log.warning(
-                "a blob of backend %s in %s is ignored: %s", self._backend_id, folder.folder, reason
-            )
+        except ValueError as reason:
+            # After an upgrade all blobs are of an older format, which is no damage.
+            level = logging.INFO if isinstance(reason, OtherFormatError) else logging.WARNING
+            text = "a blob of backend %s in %s is ignored: %s"
+            _log.log(level, text, self._backend_id, folder.folder, reason)
             return None
         return bytes(blob)
 

@@ -211,6 +211,10 @@ def digest_of(data: memoryview) -> str:
     return bytes(data[-_DIGEST_SIZE:]).hex()
 
 
+class OtherFormatError(StaleEntryError):
+    """A file was written by a core with another version of the format."""
+
+
 def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
     """Return header and blocks of a file, without copying.
 
@@ -220,6 +224,7 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
             nevertheless.
 
     Raises:
+        OtherFormatError: Another core wrote it.
         StaleEntryError: It is not what :func:`pack` writes, byte by byte.
     """
     body = data[:-_DIGEST_SIZE]
@@ -227,9 +232,8 @@ def unpack(data: memoryview, *, is_known: bool = False) -> Entry:
         raise StaleEntryError(f"it has {len(data)} bytes, expected more")
     magic, version, checksum, size = _PREFIX.unpack_from(body)
     if (magic, version) != (MAGIC, VERSION):
-        raise StaleEntryError(
-            f"it is {magic!r} of version {version}, expected {MAGIC!r}, {VERSION}"
-        )
+        kind = OtherFormatError if magic == MAGIC else StaleEntryError
+        raise kind(f"it is {magic!r} of version {version}, expected {MAGIC!r}, {VERSION}")
     with stage("verify"):
         is_intact = is_known or _sha256_of(body) == digest_of(data)
     if not is_intact:
