@@ -492,7 +492,7 @@ def test_a_device_that_cannot_be_opened_is_unavailable(failing: Any) -> None:
     real = open_device().device
     with (
         failing("Context", -6),
-        pytest.raises(BackendUnavailableError, match="does not open it: Context; the option Dev"),
+        pytest.raises(BackendUnavailableError, match="cannot open it: Context; the option Dev"),
     ):
         devices.Device(0, real)
     small = SimpleNamespace(

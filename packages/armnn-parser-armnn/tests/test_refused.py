@@ -408,7 +408,7 @@ def test_all_unknown_layers_are_named_at_once() -> None:
         (between("BatchNormalization", info(2, 3)), "it has no mean"),
         (stored([any_layer("BatchNormalization", 0)]), "has 0 inputs, expected 1"),
         (between("Lstm", info(2, 3)), "has 1 inputs, expected 3"),
-        (between("Floor", info(2, 3, known=(True,))), "it says 1 times whether they are known"),
+        (between("Floor", info(2, 3, known=(True,))), "1 flags that say whether these are known"),
         (between("Floor", info(2, 3, data_type=99)), "has the data type 99, which is not known"),
         (between("Floor", info(2, 3, dimensionality=9)), "has the dimensionality 9"),
         (between("Constant", info(2, 3)), "has 1 inputs, expected 0"),

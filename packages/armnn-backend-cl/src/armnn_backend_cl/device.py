@@ -83,8 +83,8 @@ class Device:
             self.context = cl.Context([device])
         except cl.Error as error:
             raise BackendUnavailableError(
-                f"the OpenCL driver of {self.name} does not open it: {error}; the option Device "
-                "takes another one"
+                f"the OpenCL driver of {self.name} cannot open it: {error}; the option Device "
+                "chooses another one"
             ) from error
         self.alignment = max(int(device.mem_base_addr_align) // 8, 64)
         self._programs: dict[tuple[str, bool], Program] = {}

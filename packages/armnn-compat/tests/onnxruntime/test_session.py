@@ -439,9 +439,9 @@ def test_what_cannot_be_bound_is_refused(session) -> None:
         binding.bind_cpu_input("q", X)
     with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: q in the def list z"):
         binding.bind_output("q")
-    with pytest.raises(RuntimeError, match="the output 'z' is wanted on the device 'cuda'"):
+    with pytest.raises(RuntimeError, match="the output 'z' is requested on the device 'cuda'"):
         binding.bind_output("z", "cuda")
-    with pytest.raises(RuntimeError, match="the input 'x' is wanted on the device 'cuda'"):
+    with pytest.raises(RuntimeError, match="the input 'x' is requested on the device 'cuda'"):
         binding.bind_input("x", "cuda", 0, np.float32, X.shape, X.ctypes.data)
     with pytest.raises(ValueError, match="`element_type` and `shape` are to be provided"):
         binding.bind_output("z", buffer_ptr=1)

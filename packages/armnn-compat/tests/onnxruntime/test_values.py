@@ -85,7 +85,7 @@ def test_what_is_no_array_of_numbers_is_refused(wrong: object) -> None:
 
 def test_values_on_other_devices_are_refused() -> None:
     with pytest.raises(
-        RuntimeError, match=r"a value is wanted on the device 'cuda': expected 'cpu'"
+        RuntimeError, match=r"a value is requested on the device 'cuda': expected 'cpu'"
     ):
         OrtValue.ortvalue_from_numpy(X, "cuda")
     with pytest.raises(RuntimeError, match="Unsupported device type: moon"):

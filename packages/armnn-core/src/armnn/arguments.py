@@ -297,7 +297,7 @@ def conversion(
     name = f"{'ml_dtypes' if expected.kind == 'V' else 'np'}.{expected.name}"
     is_bits = given.kind in "uV" and given.itemsize == expected.itemsize
     if is_bits and expected.name.startswith(("float", "bfloat")):
-        return f"if these are its bits, .view({name}) says so, else convert it with .astype({name})"
+        return f"if these are its bits, use .view({name}); else convert it with .astype({name})"
     if hasattr(source, "to"):  # a tensor of PyTorch
         library = type(source).__module__.partition(".")[0]
         return f"convert it with .to({library}.{expected.name})"

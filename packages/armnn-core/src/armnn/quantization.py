@@ -106,7 +106,7 @@ def quantization_arrays(info: TensorInfo) -> tuple[NDArray[np.float32], NDArray[
     """
     instance(info, TensorInfo, "the info of quantized values")
     if not info.is_quantized or not info.scales:
-        raise InvalidArgumentError(f"{info} has no scale: give it one to tell its real values")
+        raise InvalidArgumentError(f"{info} has no scale: give it one for its real values")
     scales = np.array(info.scales, np.float32)
     zero_points = np.array(info.zero_points, np.int32)
     if info.axis is None:

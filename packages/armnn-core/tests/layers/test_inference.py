@@ -51,7 +51,7 @@ def test_an_output_has_one_of_its_data_types(infer):
     ("name", "operands"), [("Input", []), ("Constant", []), ("Cast", [(2,)]), ("PreCompiled", [])]
 )
 def test_a_layer_that_cannot_tell_its_output_wants_it_said(infer, name, operands):
-    with pytest.raises(ShapeError, match="do not tell what the output 'output' is: say its Tensor"):
+    with pytest.raises(ShapeError, match="do not determine the output 'output': give its Tensor"):
         infer(name, operands)
 
 

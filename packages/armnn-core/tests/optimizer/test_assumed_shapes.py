@@ -138,11 +138,11 @@ def test_a_note_says_what_was_assumed() -> None:
     info = TensorInfo(IMAGE)
     found = assume_shapes({"x": info}, {"imgsz": "64"}, anything)
     assert found.note("x", info) == (
-        "unknown dimensions of [batch,3,height,width] taken as [1,3,64,64], imgsz in the model's "
-        "metadata"
+        "unknown dimensions of [batch,3,height,width] assumed to be [1,3,64,64], imgsz in "
+        "the model's metadata"
     )
     ones = assume_shapes({"x": info}, {}, anything)
-    assert ones.note("x", info) == "unknown dimensions of [batch,3,height,width] taken as 1"
+    assert ones.note("x", info) == "unknown dimensions of [batch,3,height,width] assumed to be 1"
     assert assume_shapes({"x": TensorInfo((1,))}, {}, anything).note("x", TensorInfo((1,))) == ""
 
 

@@ -213,8 +213,8 @@ class Conversation:
         with self._lock:
             if self._latest is not generation:
                 raise ExecutionError(
-                    "the generation cannot go on, as its conversation goes on with another prompt "
-                    "or was rewound: conversation() makes one for each of several at once"
+                    "the generation has ended, because its conversation got another prompt or was "
+                    "rewound: use a conversation() of its own for each of several generations"
                 )
             yield self.cache
 

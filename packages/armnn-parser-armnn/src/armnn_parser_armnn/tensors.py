@@ -186,7 +186,7 @@ def _shape(table: FlatTable) -> tuple[int | None, ...] | None:
         return dims
     if len(known) != len(dims):
         raise RefusedError(
-            f"a tensor of it has {len(dims)} dimensions, of which it says {len(known)} times "
-            "whether they are known"
+            f"a tensor has {len(dims)} dimensions, and {len(known)} flags that say whether these "
+            "are known"
         )
     return tuple(dim if is_known else None for dim, is_known in zip(dims, known, strict=True))

@@ -48,7 +48,7 @@ def feed_of(source: str | None, info: TensorInfo, seed: int = 0) -> Feed:
 def test_inputs_that_are_not_given_are_random_and_say_so() -> None:
     ids, image = make_feeds(TWO, InputOptions(seed=7))
     assert (ids.name, ids.source) == ("ids", "random")
-    assert ids.notes == ("not given", "seed 7", "unknown dimensions of [batch,4] taken as 1")
+    assert ids.notes == ("not given", "seed 7", "unknown dimensions of [batch,4] assumed to be 1")
     assert (ids.array.shape, ids.array.dtype) == ((1, 4), np.int64)
     assert (image.array.shape, image.array.dtype) == ((1, 3, 8, 8), np.float32)
 
@@ -268,8 +268,8 @@ def test_a_picture_is_named_with_its_shape_and_may_be_resized() -> None:
 def test_each_input_with_an_open_shape_is_named() -> None:
     assert explained(FIXED, ARRAY, MADE_UP) == (
         "layer 'join' (Concat): they differ; the input 'a' has the shape [4] of 'a.npy': the model "
-        "leaves [?] open, but not for any size; the input 'r' was taken as [1]: --shape says "
-        "otherwise"
+        "leaves [?] open, but not for any size; the input 'r' was assumed to be [1]: --shape sets "
+        "its shape"
     )
 
 

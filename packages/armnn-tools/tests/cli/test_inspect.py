@@ -273,8 +273,8 @@ def test_backends_are_asked_for_the_smallest_shape_that_fits(
     lines = text("deep.pyramid").splitlines()
     opened = f"[batch,{'h' * 21}...,width,1]"
     assert (
-        f"Input x: unknown dimensions of {opened} taken as [1,32,32,1], {tried}; --shape says "
-        "others." in lines
+        f"Input x: unknown dimensions of {opened} assumed to be [1,32,32,1], {tried}; set them "
+        "with --shape." in lines
     )
     assert lines[-1] == ("Multiply-adds: not known, as shapes are open; try --shape x=1x32x32x1")
 
@@ -284,7 +284,10 @@ def test_the_metadata_says_which_size_a_model_was_made_for(
 ) -> None:
     (folder / "deep.pyramid").write_text("imgsz=[64,96] stride=32")
     printed = text("deep.pyramid")
-    assert "taken as [1,64,96,1], imgsz in the model's metadata; --shape says others.\n" in printed
+    assert (
+        "assumed to be [1,64,96,1], imgsz in the model's metadata; set them with --shape.\n"
+        in printed
+    )
     # Three convolutions of one product for each of 64 * 96 pixels.
     optimized = text("deep.pyramid", "--backends", "Maker,Null")
     assert optimized.endswith("Multiply-adds: 18,432 for --shape x=1x64x96x1\n")
@@ -592,7 +595,7 @@ def test_what_the_parser_does_not_support_is_told_and_not_raised(
     assert "Add 3 1 Rest 1 2 behind unsupported ones" in lines
     assert "Odd 1 nobody knows it" in lines
     assert "Odd Odd_1 the parser nobody knows it" in lines
-    note = "Input x: unknown dimensions of [n,4] taken as 1; --shape says others."
+    note = "Input x: unknown dimensions of [n,4] assumed to be 1; set them with --shape."
     assert note in lines
     _, found = rows(capsys, "Odd Add")
     assert found["Odd"]["unsupported"] == [{"name": "Odd_0", "reason": "nobody knows it"}]
@@ -603,5 +606,5 @@ def test_what_the_parser_does_not_support_is_told_and_not_raised(
 def test_shapes_that_are_said_are_used(capsys: pytest.CaptureFixture[str]) -> None:
     status, text = inspected(capsys, "Add", "--shape", "3x4")
     assert status == 0
-    assert "taken as 1" not in text
+    assert "assumed to be 1" not in text
     assert "Float32[3,4]" in text

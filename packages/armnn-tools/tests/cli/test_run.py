@@ -59,7 +59,7 @@ def test_inputs_that_are_not_given_are_random_and_the_output_says_so(
     lines = text(path, *arguments).splitlines()
     assert lines[:2] == [
         "Input x: Float32[1,4] from random; not given; seed 5",
-        "Input mask: Boolean[1,2] from zeros; unknown dimensions of [n,2] taken as 1",
+        "Input mask: Boolean[1,2] from zeros; unknown dimensions of [n,2] assumed to be 1",
     ]
     assert "Layers: 4 on Toy" in lines
 
@@ -667,7 +667,7 @@ BLOCKS = Plugin(
     entry_points={"armnn.parsers": {"blocks": "armnn_blocks:parse"}},
     modules={"armnn_blocks": BLOCKS_SOURCE},
 )
-TAKEN = "unknown dimensions of [n,height,width,1] taken as"
+TAKEN = "unknown dimensions of [n,height,width,1] assumed to be"
 
 
 @pytest.fixture
@@ -722,15 +722,15 @@ def test_a_made_up_shape_that_does_not_fit_is_said_to_be_made_up(
     assert main(["run", "model.blocks"]) == 1
     message = capsys.readouterr().err
     assert message.startswith("armnn: error: layer 'fold x' (SpaceToDepth): ")
-    taken = "taken as [1,640,640,1]"
+    taken = "assumed to be [1,640,640,1]"
     assert message.endswith(
-        f"; the input 'x' was {taken}: --shape says otherwise; the input 'mask' was {taken}: "
-        "--shape says otherwise\n"
+        f"; the input 'x' was {taken}: --shape sets its shape; the input 'mask' was {taken}: "
+        "--shape sets its shape\n"
     )
     # What the user said is not called made up.
     said = ["--shape", "x=1x1x1x1", "--shape", "mask=1x1x1x1"]
     assert main(["run", "model.blocks", *said]) == 1
-    assert "--shape says otherwise" not in capsys.readouterr().err
+    assert "--shape sets its shape" not in capsys.readouterr().err
 
 
 CRASH = """\

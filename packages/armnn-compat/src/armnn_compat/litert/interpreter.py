@@ -506,7 +506,7 @@ def _checked_delegates(delegates: Sequence[Delegate]) -> Sequence[Delegate]:
         if not isinstance(delegate, Delegate):
             raise InvalidArgumentError(
                 f"experimental_delegates has {delegate!r}, which is made for another run time: "
-                "expected what load_delegate() of this module returns"
+                "expected a delegate of this module's load_delegate()"
             )
     return delegates
 

@@ -132,7 +132,7 @@ def check_on_processor(device_type: str, what: str) -> None:
     """
     if OrtDevice.make(device_type).device_type() != 0:
         raise RuntimeError(
-            f"{what} is wanted on the device {device_type!r}: expected 'cpu', as backends copy "
+            f"{what} is requested on the device {device_type!r}: expected 'cpu', as backends copy "
             "what they need to their devices themselves"
         )
 

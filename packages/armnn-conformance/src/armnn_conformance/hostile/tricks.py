@@ -84,7 +84,7 @@ def store(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
             ctypes.memset(data, 0xFF, len(blob))
             if answer.code != abi.OK:
                 raise NonconformityError(
-                    f"deserialize answered {answer.code} ({answer.message}) to what serialize wrote"
+                    f"deserialize refused the bytes of serialize: {answer.code} ({answer.message})"
                 )
             with life.context(made) as context:
                 for when in ("after deserialize", "in the second call after deserialize"):

@@ -260,8 +260,8 @@ def _problem_of_outputs(subgraphs: Sequence[SubgraphView]) -> str:
             readers = [reader.name for reader, _ in value.uses if reader not in gone]
             if readers and value not in given:
                 return (
-                    f"layer {value.producer.name!r} goes, but {readers[0]!r} reads it and it is "
-                    "not among the outputs of its subgraph"
+                    f"layer {value.producer.name!r} is replaced or deleted, but {readers[0]!r} "
+                    "reads it and it is not among the outputs of its subgraph"
                 )
     return ""
 
@@ -300,7 +300,7 @@ def _problem_of_order(
     for awaited in waits.values():
         for node in awaited:
             if node not in waits and isinstance(node, Value) and node.producer in gone:
-                return f"a subgraph reads layer {node.producer.name!r}, which goes"
+                return f"a subgraph reads layer {node.producer.name!r}, which is replaced"
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:

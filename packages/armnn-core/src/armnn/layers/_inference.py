@@ -126,8 +126,8 @@ def _output_info(
         info = TensorInfo(shape, output_slot.data_types[0])
     else:
         raise ShapeError(
-            f"the inputs do not tell what the output {output_slot.name!r} is: say its TensorInfo "
-            "or its DataType"
+            f"the inputs do not determine the output {output_slot.name!r}: give its TensorInfo or "
+            "its DataType"
         )
     if output_slot.data_types and info.data_type not in output_slot.data_types:
         allowed = ", ".join(data_type.arm_name for data_type in output_slot.data_types)

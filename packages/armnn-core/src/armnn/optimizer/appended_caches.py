@@ -363,7 +363,7 @@ class _Recognizer:
             cuts = self._score_cuts(found, sizes, 0) | self._attended_shapes(found, shapes, sizes)
             for side, array in zip(sides, self._computed(sides, sizes, cuts), strict=True):
                 if not _is_same(joined.setdefault(side, array), array):
-                    raise _UnlikeError(f"{side.name!r} is another one for other tokens")
+                    raise _UnlikeError(f"{side.name!r} differs for other tokens")
             seen.append([_seen(each, masks, sizes) for each in found])
             for each, shown in zip(found, seen[-1], strict=True):
                 if each.scores is not None and each.masked is not None:

@@ -95,8 +95,8 @@ def other_sequence(frame: Message, numbers: random.Random) -> Message:
     ("place", "value", "message"),
     [
         (["layers"], [1, 0], "layer 'second' is listed before a layer that it reads"),
-        (["inputs"], [[1, 0]], "a subgraph reads layer 'first', which goes"),
-        (["outputs"], [[1, 0]], "layer 'second' goes, but 'y' reads it"),
+        (["inputs"], [[1, 0]], "a subgraph reads layer 'first', which is replaced"),
+        (["outputs"], [[1, 0]], "layer 'second' is replaced or deleted, but 'y' reads it"),
         (["replacement", 1, "backend"], "Honest", "layer 'compiled' is given to 'Honest'"),
         (["replacement", 1, "backend"], [], "layer 'compiled' is given to []"),
         (["replacement", 1, "program", "number"], 2, "refused a request: there is no program 2"),

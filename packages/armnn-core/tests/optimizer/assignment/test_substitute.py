@@ -233,10 +233,13 @@ def bad_views(kind: str, view: SubgraphView) -> OptimizationViews:
         ("outputs", r"got outputs \[\], expected \['Float32\[2\]'\]"),
         ("deleted", r"deleted layer 'a', but its output Float32\[2,1\] is read"),
         ("order", "layer 'b' is listed before a layer that it reads"),
-        ("read", "layer 'a' goes, but 'b' reads it and it is not among the outputs"),
+        (
+            "read",
+            "layer 'a' is replaced or deleted, but 'b' reads it and it is not among",
+        ),
         ("foreign", "an output of a subgraph is of layer 'a' outside of it"),
         ("cycle", r"\[.*'b'.*\] would wait for each other"),
-        ("gone", "a subgraph reads layer 'a', which goes"),
+        ("gone", "a subgraph reads layer 'a', which is replaced"),
     ],
 )
 def test_views_that_do_not_fit_are_refused(

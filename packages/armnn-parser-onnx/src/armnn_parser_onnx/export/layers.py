@@ -362,7 +362,7 @@ def cast(op: Operation) -> str:
     if op.info.data_type.is_storage_only or target.is_storage_only:
         op.refuse(f"it casts {op.info.data_type.arm_name} to {target.arm_name}")
     if op.info.data_type.is_float and target.is_integer:
-        op.refuse(f"ONNX leaves open what {target.arm_name} floats become that do not fit")
+        op.refuse(f"ONNX does not define {target.arm_name} for floats that do not fit into it")
     return op.cast(op.x, target)
 
 
@@ -590,7 +590,7 @@ def pooling(op: Operation) -> str:
         if counted != op.output_shape[axis]:
             op.refuse(f"it has {op.output_shape[axis]} windows where ONNX counts {counted}")
         if more and counts_padding and d.pool_type is not PoolingAlgorithm.MAX:
-            op.refuse("a window of it reaches beyond the padding that counts")
+            op.refuse("a window of it reaches beyond the counted padding")
         window.append(wanted)
         before.append(low)
         after.append(high + more)

@@ -1054,7 +1054,7 @@ def _key_mask(operation: Operation, given: Value | None, key: Value) -> Value | 
     if rank == 1:
         batch, keys = operation.shape_of(key)[0], operation.shape_of(key)[2]
         if not isinstance(keys, int) or keys > _MOST_KEYS or operation.shape_of(given)[0] != batch:
-            raise RefusedError("its mask says more than how many keys of each item count")
+            raise RefusedError("its mask is not just a number of keys for each item")
         counts = reshape(operation, given, (-1, 1, 1, 1), "counts")
         places = operation.number(np.arange(keys), counts, "keys")
         return compare(operation, ComparisonOperation.LESS, places, counts, "seen")

@@ -223,7 +223,7 @@ def _segments(operation: Operation, count: int, function: ScatterNdFunction, sta
     if numbers.constant is None or (numbers.constant < 0).any():
         raise RefusedError("its segments are computed, or some elements belong to none")
     if (numbers.constant >= count).any():
-        raise operation.error(f"an element is in a segment beyond the {count} that there are")
+        raise operation.error(f"a segment number is not below {count}, the number of segments")
     initial = np.full((count, *rest), start, value.info.data_type.numpy_dtype)
     return operation.network.add_scatter_nd(
         operation.network.add_constant(initial, name=operation.layer_name("start")),

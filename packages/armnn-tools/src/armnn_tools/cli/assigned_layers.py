@@ -94,7 +94,9 @@ def with_sizes(network: Network, texts: Sequence[str]) -> Sized:
         note = f"Backends were asked without knowing all shapes: {assumed.error}{advice}."
         return Sized(whole, assumed, note)
     notes = {name: assumed.note(name, infos[name].with_shape(known[name])) for name in opened}
-    lines = [f"Input {name}: {note}; --shape says others." for name, note in notes.items() if note]
+    lines = [
+        f"Input {name}: {note}; set them with --shape." for name, note in notes.items() if note
+    ]
     return Sized(made, assumed, "\n".join(lines))
 
 

@@ -76,7 +76,7 @@ def compile_model(arguments: argparse.Namespace) -> int:
         report = _compiled_folder(arguments)
     elif arguments.capacity is not None:
         raise InvalidArgumentError(
-            f"--capacity is for the folder of a language model, and {arguments.model!r} is none"
+            f"--capacity is for the folder of a language model, got {arguments.model!r}"
         )
     else:
         with progress(f"Reading {arguments.model}"):

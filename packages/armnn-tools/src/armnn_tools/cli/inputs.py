@@ -484,7 +484,7 @@ def explaining_open_shapes(feeds: Iterable[Feed]) -> Iterator[None]:
 def _shape_note(feed: Feed) -> str:
     shape = format_shape(feed.array.shape)
     if feed.source in _GENERATED:
-        return f"the input {feed.name!r} was taken as {shape}: --shape says otherwise"
+        return f"the input {feed.name!r} was assumed to be {shape}: --shape sets its shape"
     note = f"the input {feed.name!r} has the shape {shape} of {feed.source!r}"
     if feed.source.lower().endswith(PICTURE_SUFFIXES):
         return f"{note}: --resize WIDTHxHEIGHT gives the picture another size"

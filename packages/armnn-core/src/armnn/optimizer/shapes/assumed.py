@@ -51,7 +51,7 @@ class AssumedShapes:
         opened = zip(info.shape, shape, strict=True)
         ones = all(size == 1 for dim, size in opened if not isinstance(dim, int))
         taken = "1" if ones else f"{format_shape(shape)}, {self.reasons[name]}"
-        return f"unknown dimensions of {format_shape(info.shape)} taken as {taken}"
+        return f"unknown dimensions of {format_shape(info.shape)} assumed to be {taken}"
 
 
 def assume_shapes(

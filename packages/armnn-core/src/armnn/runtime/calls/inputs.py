@@ -228,7 +228,7 @@ class ExpectedOutputs:
         if overlaps_itself(checked):
             raise InvalidArgumentError(
                 f"{what} has strides of {list(checked.strides)} bytes, so that its elements share "
-                "memory: expected one with a place for each, such as a copy()"
+                "memory: expected an array without overlaps, such as a copy()"
             )
 
 
