@@ -18,6 +18,7 @@ import pytest
 import armnn_generate
 from armnn.errors import InvalidArgumentError
 from armnn_generate import compile_folder
+from armnn_tools.cli.main import main
 from fakes.decoders import SIZE, write_genai_folder, write_hugging_face_folder
 
 MESSAGES = [{"role": "user", "content": "Hello thé, one and the other"}]
@@ -213,6 +214,20 @@ def test_long_texts_have_their_own_angles(tmp_path: Path) -> None:
     with armnn_generate.load(folder, ["CpuRef"], file="m.armnn-prepared") as generator:
         assert generator.folder.context_length == 50
         assert [int(generator.model.new_cache().append(tokens).argmax())] == made[:1]
+
+
+@pytest.mark.parametrize("level", [0, 4])
+def test_rounded_activations_are_no_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], level: int
+) -> None:
+    folder = write_genai_folder(tmp_path / "model")
+    model = onnx.load(folder / "model.onnx")
+    for node in model.graph.node:
+        if node.op_type == "MatMulNBits":
+            node.attribute.append(onnx.helper.make_attribute("accuracy_level", level))
+    onnx.save(model, folder / "model.onnx")
+    main(["compare", str(folder), "--backends", "CpuAcc", "--prompt", "the quick brown fox"])
+    assert "No layer is wrong." in capsys.readouterr().out
 
 
 PROGRAM = """\

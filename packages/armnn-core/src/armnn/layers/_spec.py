@@ -55,6 +55,8 @@ class Numerics:
         decides: Whether one decision moves many outputs.
         overflows: Why a partial result may overflow where the result is a number; "" if none does
             but that of a sum.
+        allowed: Returns the error that the definition of the layer allows, as a part of the largest
+            element; None for rounding alone.
     """
 
     terms: int | Terms | None = None
@@ -65,6 +67,7 @@ class Numerics:
     picks: int | None = None
     decides: bool = False
     overflows: str = ""
+    allowed: Callable[[Any], float] | None = None
 
     @property
     def is_sum(self) -> bool:

@@ -373,6 +373,10 @@ def _mat_mul_n_bits_products(
     return outputs[0].num_elements * inputs.sizes("input")[-1]
 
 
+def _rounding_of_activations(descriptor: MatMulNBitsDescriptor) -> float:
+    return 4e-2 if descriptor.accuracy_level == 4 else 1e-4
+
+
 @layer(
     1035,
     inputs=[
@@ -390,7 +394,11 @@ def _mat_mul_n_bits_products(
     ],
     outputs=[result("output", "Shape [...,N].")],
     infer=_mat_mul_n_bits,
-    numerics=Numerics(sums=True, overflows="weights may be scaled after they are multiplied"),
+    numerics=Numerics(
+        sums=True,
+        overflows="weights may be scaled after they are multiplied",
+        allowed=_rounding_of_activations,
+    ),
     multiply_adds=_mat_mul_n_bits_products,
 )
 class MatMulNBitsDescriptor(Descriptor):

@@ -71,7 +71,8 @@ def terms_of(layer: Layer) -> int:
 
 def floor_of(layer: Layer, info: TensorInfo) -> float:
     """Return an output's noise floor, as part of its size."""
-    return unit_of(info) * math.sqrt(terms_of(layer))
+    floor, allowed = unit_of(info) * math.sqrt(terms_of(layer)), layer.spec.numerics.allowed
+    return floor if allowed is None else max(floor, allowed(layer.descriptor) / LARGEST_RATIO)
 
 
 def _size(info: TensorInfo) -> int:
