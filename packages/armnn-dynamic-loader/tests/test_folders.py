@@ -80,7 +80,7 @@ def test_the_variable_keeps_its_order_and_each_folder_counts_once(
         ("", "is empty: expected the absolute path of a folder"),
         ("relative/folder", "is not absolute: a backend must not depend on where a program is"),
         ("/nowhere/at/all", "does not exist"),
-        (__file__, "is not a directory"),
+        (__file__, "is a file, expected the folder that holds it"),
         ("/a\0b", "has a NUL character in its path"),
         (f"{__file__}/x", "cannot be read: Not a directory"),
     ],

@@ -137,6 +137,8 @@ def test_what_is_no_library_at_all_is_told(tmp_path: Path) -> None:
         "It is not an ELF file: it begins with b'#!/b', expected b'\\x7fELF'."
     ]
     assert lint_file(str(tmp_path)) == [f"It is not a regular file: {str(tmp_path)!r}."]
+    missing = str(tmp_path / "missing.so")
+    assert lint_file(missing) == [f"There is no such file: {missing!r}."]
 
 
 def test_a_damaged_file_is_told_whatever_the_damage(build: Build, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_a_named_backend_whose_file_was_turned_down_raises_with_the_reason(build
 
 def test_where_files_have_no_id_an_unknown_name_points_at_doctor(build: Build) -> None:
     folder = build(NAME, "-DAT_LOAD=abort()").parent
-    with pytest.raises(UnknownBackendError, match="Some files were turned down: 'armnn doctor' sa"):
+    with pytest.raises(UnknownBackendError, match="Some files were turned down: 'armnn doctor' wi"):
         BackendRegistry(options(folder)).get("MockAdd")
 
 

@@ -200,8 +200,8 @@ def test_a_damaged_lock_file_is_told(tmp_path: Path, content: str, message: str)
     options = CreationOptions(require_locked=True, lock_file=str(path))
     with pytest.raises(
         InvalidArgumentError,
-        match=rf"lock' cannot be read: {message}.*; write it again with "
-        r"'armnn backends lock --output .*lock'$",
+        match=rf"lock' cannot be read: {message}.*; expected a lock file, which "
+        r"'armnn backends lock --output .*lock' writes$",
     ):
         BackendRegistry(options)
 

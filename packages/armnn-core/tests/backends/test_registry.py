@@ -38,6 +38,9 @@ def scored(backend_id: str, score: int | str) -> Plugin:
     return backend_plugin(backend_id, distribution=f"dist-{backend_id.lower()}", source=source)
 
 
+INSTALL_IT = "; install its package, or name the folder of its file by dynamic_backends_path."
+
+
 def bringing(distribution: str) -> str:
     return (
         f"{distribution} brings it: pip install --no-index --find-links WHEELHOUSE {distribution} "
@@ -141,9 +144,9 @@ def test_a_closed_registry_lets_its_backend_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("backend_id", "message"),
     [
-        ("Nvme", "There is no backend 'Nvme' (known here: Acme, Zeta)."),
+        ("Nvme", f"There is no backend 'Nvme' (known here: Acme, Zeta){INSTALL_IT}"),
         ("acme", "There is no backend 'acme' (known here: Acme, Zeta); did you mean 'Acme'?"),
-        ("", "There is no backend '' (known here: Acme, Zeta)."),
+        ("", f"There is no backend '' (known here: Acme, Zeta){INSTALL_IT}"),
         ("ACMEE", "There is no backend 'ACMEE' (known here: Acme, Zeta); did you mean 'Acme'?"),
         (
             "cpuacc",

@@ -345,7 +345,8 @@ def test_a_file_without_an_id_is_told_by_its_path_and_hinted_at(tmp_path: Path) 
         with pytest.raises(
             UnknownBackendError,
             match=r"^There is no backend 'Acme' \(known here: Static, Good, Newer, Bad-Id, Broken\)"
-            r"\. Some files were turned down: 'armnn doctor' says why\.$",
+            r"; install its package, or name the folder of its file by dynamic_backends_path\. "
+            r"Some files were turned down: 'armnn doctor' with the same folders says why\.$",
         ):
             registry.get("Acme")
     assert entry.message == "File '/opt/acme/Text.so' is not a library; build it again."

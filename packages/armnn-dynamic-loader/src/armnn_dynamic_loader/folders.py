@@ -81,7 +81,7 @@ def _problem(path: str) -> str:
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     if not os.path.isdir(path):
-        return "is not a directory"
+        return "is a file, expected the folder that holds it"
     why = distrust(os.path.realpath(path))
     if why is not None:
         return f"is not trusted: {why.reason}; fix: {why.remedy}"

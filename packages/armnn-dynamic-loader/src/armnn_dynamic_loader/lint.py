@@ -42,7 +42,8 @@ def lint_file(path: str) -> list[str]:
         path: The file, or a wheel with backends; an OSError is raised if it cannot be read.
     """
     if not os.path.isfile(path):
-        return [f"It is not a regular file: {path!r}."]
+        kind = "It is not a regular file" if os.path.exists(path) else "There is no such file"
+        return [f"{kind}: {path!r}."]
     if zipfile.is_zipfile(path):
         return _wheel_problems(path)
     problems = [f"It {problem}." for problem in (name_problem(os.path.basename(path)),) if problem]

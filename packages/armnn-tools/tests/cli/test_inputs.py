@@ -102,6 +102,12 @@ def test_an_npy_file_becomes_the_input(tmp_path: Path) -> None:
         assert (feed.source, feed.notes) == (str(path), ("float64 converted to float32",))
 
 
+def test_the_count_of_nan_in_a_file_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.float32([[0, np.nan, 2], [np.inf, np.nan, 5]]))
+    assert feed_of(str(path), ONE["x"]).notes == ("2 of its 6 numbers are NaN",)
+
+
 def test_an_npz_file_alone_gives_all_inputs_that_it_names(tmp_path: Path) -> None:
     path = tmp_path / "both.npz"
     image = np.ones((2, 3, 8, 8), np.float32)

@@ -383,7 +383,9 @@ def test_an_error_in_a_process_is_one_line_without_a_traceback(
 ) -> None:
     run = in_a_process(toy, model(), "--backends", "Toy", "--input", "x=none.npy")
     assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr == "armnn: error: cannot read 'none.npy': No such file or directory\n"
+    assert run.stderr == (
+        "armnn: error: the input 'x': cannot read 'none.npy': No such file or directory\n"
+    )
 
 
 STAGES = ["import", "read", "parse", "infer", "passes", "assign", "compile", "pack", "verify"]

@@ -62,7 +62,7 @@ def test_nothing_differs_without_a_change(verified: Callable[..., Any]) -> None:
     code, lines = verified()
     assert code == 0
     (line,) = lines
-    assert line.startswith("Nothing of ")
+    assert line.startswith("None of ")
 
 
 def test_each_difference_is_a_line(

@@ -153,10 +153,12 @@ def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> Unknown
         remedy = f"; did you mean {meant!r}? {_bringing(meant)}."
     elif meant is not None:
         remedy = f"; did you mean {meant!r}?"
+    elif known:
+        remedy = "; install its package, or name the folder of its file by dynamic_backends_path."
     else:
-        remedy = "." if known else f". The usual ones: {install_command(CPU_EXTRA)}."
+        remedy = f". The usual ones: {install_command(CPU_EXTRA)}."
     if not all(entry.id for entry in entries):
-        remedy += " Some files were turned down: 'armnn doctor' says why."
+        remedy += " Some files were turned down: 'armnn doctor' with the same folders says why."
     return UnknownBackendError(f"There is no backend {backend_id!r} ({listed}){remedy}")
 
 

@@ -110,8 +110,8 @@ class Lock:
             if isinstance(error, InvalidArgumentError):
                 raise
             raise InvalidArgumentError(
-                f"the lock file {str(path)!r} cannot be read: {error}; write it again with "
-                f"'{command}'"
+                f"the lock file {str(path)!r} cannot be read: {error}; expected a lock file, which "
+                f"'{command}' writes"
             ) from error
 
     @classmethod

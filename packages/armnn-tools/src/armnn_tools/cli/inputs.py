@@ -262,9 +262,14 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
     if suffix in PICTURE_SUFFIXES:
         array, notes = read_picture(path, info, options.pictures)
     elif suffix in _ARRAY_SUFFIXES:
-        data = read_npy(path) if suffix == ".npy" else read_npz(path, name)
+        try:
+            data = read_npy(path) if suffix == ".npy" else read_npz(path, name)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"the input {name!r}: {error}") from error
         data = _quantized(data, info, options)
         array, notes = fitted(data, info, f"the input {name!r} from {source!r}")
+        if array.dtype.kind == "f" and (count := np.count_nonzero(np.isnan(array))):
+            notes.append(f"{count} of its {array.size} numbers are NaN")
     else:
         raise InvalidArgumentError(
             f"--input got {source!r} for the input {name!r}, expected a file ending in "

@@ -112,6 +112,11 @@ class Parser(argparse.ArgumentParser):
             self.exit(2, f"{self.prog}: error: there is no command {value!r}; {hint}\n")
         super()._check_value(action, value)
 
+    def error(self, message: str) -> NoReturn:
+        """End with code 2 and one line; the usage has fifty."""
+        hint = "" if "expected" in message else f"; '{self.prog} --help' has examples"
+        self.exit(2, f"{self.prog}: error: {message}{hint}\n")
+
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End with a code, after a message on stderr."""
         if not status:

@@ -103,7 +103,7 @@ def show_differences(arguments: argparse.Namespace) -> int:
         print(printable(str(each)))
     of = f"of {recorded.item_count} items"
     more = f", {ignored} ignored" if ignored else ""
-    print(f"{len(different)} {of} differ{more}" if different else f"Nothing {of} differs{more}")
+    print(f"{len(different)} {of} differ{more}" if different else f"None {of} differs{more}")
     return 1 if different else 0
 
 
