@@ -24,9 +24,9 @@ from armnn.errors import (
     UnsupportedOperatorError,
 )
 from armnn.graph import Survey
-from armnn_parser_armnn._schema import LAYERS, TABLES
 from armnn_parser_armnn.flat_writer import FlatRecord, flat_pieces
 from armnn_parser_armnn.reader import parse
+from armnn_parser_armnn.schema import LAYERS, TABLES
 from armnn_parser_armnn.writer import export
 
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
-from armnn_parser_armnn._schema import VERSIONS
+from typing import Final
 
 __all__ = ["VERSIONS"]
+
+VERSIONS: Final = ("20.08", "23.08")
+"""The versions of Arm NN whose files are described, the newest last."""

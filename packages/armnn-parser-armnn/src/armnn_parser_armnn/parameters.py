@@ -15,10 +15,9 @@ from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.parsing.conversion import RefusedError
 from armnn.parsing.flatbuffers import FlatTable
 from armnn.types import ArmnnEnum
-from armnn_parser_armnn._schema import LAYERS as STORED
-from armnn_parser_armnn._schema import TABLES
 from armnn_parser_armnn.flat_writer import FlatRecord
-from armnn_parser_armnn.schema import is_known_to, member_of, number_of
+from armnn_parser_armnn.schema import LAYERS as STORED
+from armnn_parser_armnn.schema import TABLES, is_known_to, member_of, number_of
 
 _LIMITS = {"Uint32": (0, 2**32 - 1), "Int32": (-(2**31), 2**31 - 1)}
 

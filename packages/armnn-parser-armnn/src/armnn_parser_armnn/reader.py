@@ -16,7 +16,6 @@ from armnn.parsing.conversion import (
     model_content,
 )
 from armnn.types import QuantizedArithmetic
-from armnn_parser_armnn._schema import LAYERS
 from armnn_parser_armnn.reader_layers import (
     CONVERTERS,
     Converter,
@@ -24,7 +23,7 @@ from armnn_parser_armnn.reader_layers import (
     default_conversion,
 )
 from armnn_parser_armnn.records import StoredGraph, StoredLayer, read_graph
-from armnn_parser_armnn.schema import NEWEST
+from armnn_parser_armnn.schema import LAYERS, NEWEST
 from armnn_parser_armnn.tensors import read_info
 
 _Key = tuple[int, int]

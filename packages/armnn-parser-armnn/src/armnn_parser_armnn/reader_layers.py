@@ -20,8 +20,6 @@ from armnn.parsing.conversion import RefusedError
 from armnn.parsing.flatbuffers import FlatTable
 from armnn.tensor import Dimension, TensorInfo, format_shape
 from armnn.types import ArmnnEnum, ComparisonOperation, ResizeMethod, UnaryOperation
-from armnn_parser_armnn._schema import LAYERS as STORED
-from armnn_parser_armnn._schema import TABLES
 from armnn_parser_armnn.parameters import (
     MEMBERS_OF,
     decimal,
@@ -30,7 +28,8 @@ from armnn_parser_armnn.parameters import (
     used_members,
 )
 from armnn_parser_armnn.records import StoredGraph, StoredLayer
-from armnn_parser_armnn.schema import INFERRED
+from armnn_parser_armnn.schema import INFERRED, TABLES
+from armnn_parser_armnn.schema import LAYERS as STORED
 from armnn_parser_armnn.tensors import (
     read_constant,
     read_info,

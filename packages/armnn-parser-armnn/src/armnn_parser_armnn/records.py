@@ -10,8 +10,7 @@ from typing import Final
 
 from armnn.errors import ParseError
 from armnn.parsing.flatbuffers import FlatFile, FlatTable
-from armnn_parser_armnn._schema import LAYERS, TABLES
-from armnn_parser_armnn.schema import IDENTIFIER, NAME_OF_MEMBER
+from armnn_parser_armnn.schema import IDENTIFIER, LAYERS, NAME_OF_MEMBER, TABLES
 
 _LEAST_BYTES: Final = 8
 _PORTS: Final = ("Input", "Output")

@@ -12,10 +12,10 @@ from armnn.graph import Layer, Network, Value
 from armnn.parsing.conversion import RefusedError
 from armnn.tensor import TensorInfo
 from armnn.types import QuantizedArithmetic
-from armnn_parser_armnn._schema import LAYERS, TABLES, VERSIONS
+from armnn_parser_armnn import VERSIONS
 from armnn_parser_armnn.flat_writer import MOST_BYTES, FlatRecord, Piece, flat_pieces
 from armnn_parser_armnn.parameters import extension_of
-from armnn_parser_armnn.schema import IDENTIFIER, NEWEST
+from armnn_parser_armnn.schema import IDENTIFIER, LAYERS, NEWEST, TABLES
 from armnn_parser_armnn.tensors import constant_record, info_fault, info_record
 from armnn_parser_armnn.writer_layers import PLANNERS, Plan
 

@@ -23,7 +23,6 @@ from armnn.types import (
     ResizeMethod,
     UnaryOperation,
 )
-from armnn_parser_armnn._schema import LAYERS, TABLES
 from armnn_parser_armnn.flat_writer import FlatRecord
 from armnn_parser_armnn.parameters import (
     MEMBERS_OF,
@@ -31,7 +30,7 @@ from armnn_parser_armnn.parameters import (
     parameter_record,
     used_members,
 )
-from armnn_parser_armnn.schema import INFERRED, NEWEST, is_known_to
+from armnn_parser_armnn.schema import INFERRED, LAYERS, NEWEST, TABLES, is_known_to
 from armnn_parser_armnn.tensors import constant_record, info_fault
 
 
