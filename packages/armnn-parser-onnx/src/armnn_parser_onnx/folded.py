@@ -25,7 +25,7 @@ from armnn.tensor import TensorInfo
 from armnn.types import BinaryOperation, DataType
 from armnn_parser_onnx.graph import Quantization
 from armnn_parser_onnx.operation import Operation
-from armnn_parser_onnx.operators.convolution import check_channels, groups_of, planar, read_window
+from armnn_parser_onnx.operators.convolution import check_channels, groups_of, read_window
 from armnn_parser_onnx.schemas import MICROSOFT
 
 _STORED = {np.dtype(np.uint8): DataType.QASYMM_U8, np.dtype(np.int8): DataType.QASYMM_S8}
@@ -80,7 +80,7 @@ def _convolution(operation: Operation) -> Value | None:
         inputs.append(network.add_constant(bias, name=steps))
     kind = DepthwiseConvolution2dDescriptor if is_depthwise else Convolution2dDescriptor
     layer_type = "DepthwiseConvolution2d" if is_depthwise else "Convolution2d"
-    descriptor = planar(kind, window)
+    descriptor = kind(**window.parameters())
     return network.add(layer_type, inputs, descriptor, name=name, outputs=[made]).output
 
 

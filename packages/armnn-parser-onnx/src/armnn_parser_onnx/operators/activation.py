@@ -44,11 +44,24 @@ def relu(operation: Operation) -> Value:
     return binary(operation, BinaryOperation.MAXIMUM, value, zero)
 
 
-@operator("LeakyRelu")
-def leaky_relu(operation: Operation) -> Value:
-    """Add LeakyReLu."""
-    alpha = operation.real("alpha")
-    return activation(operation, operation.input(), ActivationFunction.LEAKY_RELU, alpha)
+def _activation_operator(name: str, function: ActivationFunction, *attributes: str) -> None:
+    @operator(name)
+    def convert(operation: Operation) -> Value:
+        a, b = [*map(operation.real, attributes), 0.0, 0.0][:2]
+        return activation(operation, operation.input(), function, a, b)
+
+
+_activation_operator("LeakyRelu", ActivationFunction.LEAKY_RELU, "alpha")
+_activation_operator("Elu", ActivationFunction.ELU, "alpha")
+_activation_operator("Selu", ActivationFunction.SELU, "alpha", "gamma")
+_activation_operator("Sigmoid", ActivationFunction.SIGMOID)
+_activation_operator("HardSigmoid", ActivationFunction.HARD_SIGMOID, "alpha", "beta")
+_activation_operator("HardSwish", ActivationFunction.HARD_SWISH)
+_activation_operator("Softplus", ActivationFunction.SOFT_RELU)
+_activation_operator("Softsign", ActivationFunction.SOFT_SIGN)
+_activation_operator("Mish", ActivationFunction.MISH)
+_activation_operator("Swish", ActivationFunction.SWISH, "alpha")
+_activation_operator("ThresholdedRelu", ActivationFunction.THRESHOLDED_RELU, "alpha")
 
 
 @operator("PRelu")
@@ -57,19 +70,6 @@ def prelu(operation: Operation) -> Value:
     return operation.network.add_prelu(
         operation.input(), operation.input(1), name=operation.layer_name()
     )
-
-
-@operator("Elu")
-def elu(operation: Operation) -> Value:
-    """Add Elu."""
-    return activation(operation, operation.input(), ActivationFunction.ELU, operation.real("alpha"))
-
-
-@operator("Selu")
-def selu(operation: Operation) -> Value:
-    """Add Selu."""
-    alpha, gamma = operation.real("alpha"), operation.real("gamma")
-    return activation(operation, operation.input(), ActivationFunction.SELU, alpha, gamma)
 
 
 @operator("Celu")
@@ -81,54 +81,10 @@ def celu(operation: Operation) -> Value:
     return activation(operation, operation.input(), ActivationFunction.CELU, alpha)
 
 
-@operator("Sigmoid")
-def sigmoid(operation: Operation) -> Value:
-    """Add Sigmoid."""
-    return activation(operation, operation.input(), ActivationFunction.SIGMOID)
-
-
 @operator("Tanh")
 def tanh(operation: Operation) -> Value:
     """Add TanH."""
     return activation(operation, operation.input(), ActivationFunction.TANH, 1.0, 1.0)
-
-
-@operator("HardSigmoid")
-def hard_sigmoid(operation: Operation) -> Value:
-    """Add HardSigmoid."""
-    alpha, beta = operation.real("alpha"), operation.real("beta")
-    return activation(operation, operation.input(), ActivationFunction.HARD_SIGMOID, alpha, beta)
-
-
-@operator("HardSwish")
-def hard_swish(operation: Operation) -> Value:
-    """Add HardSwish."""
-    return activation(operation, operation.input(), ActivationFunction.HARD_SWISH)
-
-
-@operator("Softplus")
-def softplus(operation: Operation) -> Value:
-    """Add SoftReLu."""
-    return activation(operation, operation.input(), ActivationFunction.SOFT_RELU)
-
-
-@operator("Softsign")
-def softsign(operation: Operation) -> Value:
-    """Add SoftSign."""
-    return activation(operation, operation.input(), ActivationFunction.SOFT_SIGN)
-
-
-@operator("Mish")
-def mish(operation: Operation) -> Value:
-    """Add Mish."""
-    return activation(operation, operation.input(), ActivationFunction.MISH)
-
-
-@operator("Swish")
-def swish(operation: Operation) -> Value:
-    """Add Swish."""
-    alpha = operation.real("alpha")
-    return activation(operation, operation.input(), ActivationFunction.SWISH, alpha)
 
 
 @operator("Gelu")
@@ -137,13 +93,6 @@ def gelu(operation: Operation) -> Value:
     exact = operation.text("approximate", ("none", "tanh")) == "none"
     function = ActivationFunction.GELU if exact else ActivationFunction.GELU_TANH
     return activation(operation, operation.input(), function)
-
-
-@operator("ThresholdedRelu")
-def thresholded_relu(operation: Operation) -> Value:
-    """Add ThresholdedReLu."""
-    alpha = operation.real("alpha")
-    return activation(operation, operation.input(), ActivationFunction.THRESHOLDED_RELU, alpha)
 
 
 @operator("Shrink")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from armnn.layers.convolution import (
 from armnn.parsing.conversion import (
     NotKnownYetError,
     RefusedError,
+    add_layer,
     reshape,
     same_padding,
     static_shape,
@@ -35,7 +36,7 @@ _AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _LARGEST = 2**31 - 1
 
 
-class Window:
+class Window(NamedTuple):
     """A sliding window, one number per spatial axis.
 
     Attributes:
@@ -46,21 +47,31 @@ class Window:
         after: The padding after the input.
     """
 
-    __slots__ = ("after", "before", "dilations", "size", "strides")
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
 
-    def __init__(
-        self,
-        size: tuple[int, ...],
-        strides: tuple[int, ...],
-        dilations: tuple[int, ...],
-        before: tuple[int, ...],
-        after: tuple[int, ...],
-    ) -> None:
-        self.size = size
-        self.strides = strides
-        self.dilations = dilations
-        self.before = before
-        self.after = after
+    def parameters(self, **layer: Any) -> dict[str, Any]:
+        """Return the parameters of a layer with two or three spatial axes.
+
+        Args:
+            layer: Its other parameters.
+        """
+        numbers = zip(self.before, self.after, self.strides, self.dilations, strict=True)
+        names = _PARAMETERS[3 - len(self.size) :]
+        for each, values in zip(names, numbers, strict=True):
+            layer.update(zip(each, values, strict=True))
+        layer["data_layout"] = DataLayout.NCDHW if len(self.size) == 3 else DataLayout.NCHW
+        return layer
+
+    def counts(self, spatial: Sequence[int]) -> tuple[int, ...]:
+        """Return how many windows fit along each axis of an input."""
+        return tuple(
+            (length + before + after - dilation * (size - 1) - 1) // stride + 1
+            for length, size, stride, dilation, before, after in zip(spatial, *self, strict=True)
+        )
 
     def padded_to(self, count: int) -> Window:
         """Return a window padded to ``count`` axes, new ones first.
@@ -76,6 +87,14 @@ class Window:
             zeros + self.before,
             zeros + self.after,
         )
+
+
+_PARAMETERS: Final = (
+    ("pad_front", "pad_back", "stride_z", "dilation_z"),
+    ("pad_top", "pad_bottom", "stride_y", "dilation_y"),
+    ("pad_left", "pad_right", "stride_x", "dilation_x"),
+)
+"""The parameters of layers along depth, height and width."""
 
 
 def read_window(operation: Operation, size: Sequence[int], spatial: Sequence[Dimension]) -> Window:
@@ -242,7 +261,7 @@ def _convolution2d(
         return operation.network.add(
             "Convolution2d",
             [value, weights, bias],
-            planar(Convolution2dDescriptor, window),
+            Convolution2dDescriptor(**window.parameters()),
             name=operation.layer_name(part),
         ).output
     # One channel in each group: the weights [O, 1, H, W] become [1, H, W, O].
@@ -256,24 +275,9 @@ def _convolution2d(
     return operation.network.add(
         "DepthwiseConvolution2d",
         [value, weights, bias],
-        planar(DepthwiseConvolution2dDescriptor, window),
+        DepthwiseConvolution2dDescriptor(**window.parameters()),
         name=operation.layer_name(part),
     ).output
-
-
-def planar(kind: type[Convolution2dDescriptor], window: Window) -> Convolution2dDescriptor:
-    """Return the parameters of a convolution along two axes."""
-    return kind(
-        pad_top=window.before[0],
-        pad_left=window.before[1],
-        pad_bottom=window.after[0],
-        pad_right=window.after[1],
-        stride_y=window.strides[0],
-        stride_x=window.strides[1],
-        dilation_y=window.dilations[0],
-        dilation_x=window.dilations[1],
-        data_layout=DataLayout.NCHW,
-    )
 
 
 def _convolution3d(operation: Operation, window: Window) -> Value:
@@ -285,25 +289,8 @@ def _convolution3d(operation: Operation, window: Window) -> Value:
         lambda array: np.ascontiguousarray(array.transpose(2, 3, 4, 1, 0)),
         lambda: transpose(operation, weights, (2, 3, 4, 1, 0), "weights"),
     )
-    return operation.network.add_convolution3d(
-        operation.input(),
-        moved,
-        operation.optional_input(2),
-        pad_front=window.before[0],
-        pad_top=window.before[1],
-        pad_left=window.before[2],
-        pad_back=window.after[0],
-        pad_bottom=window.after[1],
-        pad_right=window.after[2],
-        stride_z=window.strides[0],
-        stride_y=window.strides[1],
-        stride_x=window.strides[2],
-        dilation_z=window.dilations[0],
-        dilation_y=window.dilations[1],
-        dilation_x=window.dilations[2],
-        data_layout=DataLayout.NCDHW,
-        name=operation.layer_name(),
-    )
+    inputs = [operation.input(), moved, operation.optional_input(2)]
+    return add_layer(operation, "Convolution3d", inputs, **window.parameters())
 
 
 def _as_planes(operation: Operation, weights: Value, shape: tuple[int, ...]) -> Value:
@@ -344,7 +331,7 @@ def convolution_integer(operation: Operation) -> Value:
     return operation.network.add(
         "ConvolutionInteger",
         [operation.input(), operation.input(1), *zero_points],
-        planar(ConvolutionIntegerDescriptor, window),
+        ConvolutionIntegerDescriptor(**window.parameters()),
         name=operation.layer_name(),
     ).output
 
@@ -441,22 +428,10 @@ def _transposed_box(operation: Operation, window: Window) -> Value:
 
     operation.known(1)
     weights = operation.graph.derived_constant(operation.input(1), f"turned_{groups}", turned)
-    return network.add_convolution3d(
-        value,
-        weights,
-        operation.optional_input(2),
-        pad_front=max(pads[0][0], 0),
-        pad_back=max(pads[0][1], 0),
-        pad_top=max(pads[1][0], 0),
-        pad_bottom=max(pads[1][1], 0),
-        pad_left=max(pads[2][0], 0),
-        pad_right=max(pads[2][1], 0),
-        dilation_z=window.dilations[0],
-        dilation_y=window.dilations[1],
-        dilation_x=window.dilations[2],
-        data_layout=DataLayout.NCDHW,
-        name=operation.layer_name(),
-    )
+    before, after = (tuple(max(pad[side], 0) for pad in pads) for side in (0, 1))
+    dense = window._replace(strides=(1, 1, 1), before=before, after=after)
+    inputs = [value, weights, operation.optional_input(2)]
+    return add_layer(operation, "Convolution3d", inputs, **dense.parameters())
 
 
 def _cut(operation: Operation, value: Value, cuts: Sequence[tuple[int, int]]) -> Value:
@@ -582,7 +557,7 @@ def deformed_convolution(operation: Operation) -> Value:
     window = read_window(operation, weights[2:], shape[2:])
     offsets = static_shape(operation.input(2))
     kernel, groups = math.prod(weights[2:]), operation.integer("offset_group")
-    output = _output(window, shape[2:])
+    output = window.counts(shape[2:])
     wanted = (shape[0], groups * kernel * 2, *output)
     if groups < 1 or shape[1] % groups or offsets != wanted:
         raise operation.error(
@@ -623,24 +598,8 @@ def deformed_convolution(operation: Operation) -> Value:
     )
 
 
-def _output(window: Window, spatial: tuple[int, ...]) -> tuple[int, int]:
-    height, width = (
-        (length + before + after - dilation * (size - 1) - 1) // stride + 1
-        for length, size, stride, dilation, before, after in zip(
-            spatial,
-            window.size,
-            window.strides,
-            window.dilations,
-            window.before,
-            window.after,
-            strict=True,
-        )
-    )
-    return height, width
-
-
 def _grid(
-    operation: Operation, window: Window, shape: tuple[int, ...], output: tuple[int, int]
+    operation: Operation, window: Window, shape: tuple[int, ...], output: tuple[int, ...]
 ) -> Value:
     """Return all windows' places, [N * groups, kernel * rows, columns, 2]."""
     groups, kernel = operation.integer("offset_group"), math.prod(window.size)
@@ -671,7 +630,7 @@ def _grid(
     return reshape(operation, turned, (shape[0] * groups, kernel * output[0], output[1], 2), "grid")
 
 
-def _places(window: Window, output: tuple[int, int]) -> NDArray[np.float64]:
+def _places(window: Window, output: tuple[int, ...]) -> NDArray[np.float64]:
     """Return undeformed places: [kernel, rows, columns, (y, x)]."""
     axes = [
         np.arange(size)[:, np.newaxis] * dilation + np.arange(count) * stride - before

@@ -16,7 +16,6 @@ from armnn.types import (
     ActivationFunction,
     ArgMinMaxFunction,
     BinaryOperation,
-    DataLayout,
     DataType,
     OutputShapeRounding,
     PaddingMethod,
@@ -92,81 +91,30 @@ def _pool(
     if not 3 <= len(shape) <= 5:
         raise operation.error(f"the input has rank {len(shape)}: expected 3 to 5")
     window = read_window(operation, size, shape[2:])
-    ceiling = operation.flag("ceil_mode")
-    rounding = OutputShapeRounding.CEILING if ceiling else OutputShapeRounding.FLOOR
-    if len(size) == 3:
-        return _pool3d(operation, value, window, algorithm, method, rounding, part)
-    if len(size) == 1:
-        image = with_spatial_axes(operation, value, 2)
-        window = window.padded_to(2)
-        pooled = _pool2d(operation, image, window, algorithm, method, rounding, "image")
-        return without_spatial_axes(operation, pooled, 3)
-    return _pool2d(operation, value, window, algorithm, method, rounding, part)
+    if len(size) > 1:
+        return _pooled(operation, value, window, algorithm, method, part)
+    image = with_spatial_axes(operation, value, 2)
+    pooled = _pooled(operation, image, window.padded_to(2), algorithm, method, "image")
+    return without_spatial_axes(operation, pooled, 3)
 
 
-def _pool2d(
+def _pooled(
     operation: Operation,
     value: Value,
     window: Window,
     algorithm: PoolingAlgorithm,
     method: PaddingMethod,
-    rounding: OutputShapeRounding,
     part: str,
 ) -> Value:
-    return add_layer(
-        operation,
-        "Pooling2d",
-        [value],
-        part,
+    axes, ceiling = len(window.size), operation.flag("ceil_mode")
+    sizes = zip(("pool_depth", "pool_height", "pool_width")[3 - axes :], window.size, strict=True)
+    parameters = window.parameters(
         pool_type=algorithm,
-        pad_top=window.before[0],
-        pad_left=window.before[1],
-        pad_bottom=window.after[0],
-        pad_right=window.after[1],
-        pool_height=window.size[0],
-        pool_width=window.size[1],
-        stride_y=window.strides[0],
-        stride_x=window.strides[1],
-        dilation_y=window.dilations[0],
-        dilation_x=window.dilations[1],
-        output_shape_rounding=rounding,
         padding_method=method,
-        data_layout=DataLayout.NCHW,
+        output_shape_rounding=OutputShapeRounding.CEILING if ceiling else OutputShapeRounding.FLOOR,
+        **dict(sizes),
     )
-
-
-def _pool3d(
-    operation: Operation,
-    value: Value,
-    window: Window,
-    algorithm: PoolingAlgorithm,
-    method: PaddingMethod,
-    rounding: OutputShapeRounding,
-    part: str,
-) -> Value:
-    return operation.network.add_pooling3d(
-        value,
-        pool_type=algorithm,
-        pad_front=window.before[0],
-        pad_top=window.before[1],
-        pad_left=window.before[2],
-        pad_back=window.after[0],
-        pad_bottom=window.after[1],
-        pad_right=window.after[2],
-        pool_depth=window.size[0],
-        pool_height=window.size[1],
-        pool_width=window.size[2],
-        stride_z=window.strides[0],
-        stride_y=window.strides[1],
-        stride_x=window.strides[2],
-        dilation_z=window.dilations[0],
-        dilation_y=window.dilations[1],
-        dilation_x=window.dilations[2],
-        output_shape_rounding=rounding,
-        padding_method=method,
-        data_layout=DataLayout.NCDHW,
-        name=operation.layer_name(part),
-    )
+    return add_layer(operation, f"Pooling{axes}d", [value], part, **parameters)
 
 
 def _spatial_axes(operation: Operation) -> tuple[int, ...]:
@@ -371,7 +319,7 @@ def col2im(operation: Operation) -> Value:
     value, network = operation.input(), operation.network
     image, window = _block_window(operation)
     shape = static_shape(value)
-    counts = _window_counts(window, image)
+    counts = window.counts(image)
     columns, blocks = math.prod(counts), math.prod(window.size)
     if len(shape) != 3 or min(counts) < 1 or shape[2] != columns or shape[1] % blocks:
         raise operation.error(
@@ -429,18 +377,3 @@ def _block_window(operation: Operation) -> tuple[tuple[int, ...], Window]:
         after=pads[rank:],
     )
     return image, window
-
-
-def _window_counts(window: Window, image: Sequence[int]) -> tuple[int, ...]:
-    return tuple(
-        (length + before + after - dilation * (size - 1) - 1) // stride + 1
-        for length, size, stride, dilation, before, after in zip(
-            image,
-            window.size,
-            window.strides,
-            window.dilations,
-            window.before,
-            window.after,
-            strict=True,
-        )
-    )

@@ -52,28 +52,23 @@ def activation(
     return add_layer(operation, "Activation", [value], output=made, function=function, a=a, b=b)
 
 
-@operator("RELU", newest=3)
-def relu(operation: Operation) -> Value:
-    """Add ReLu."""
-    return activation(operation, ActivationFunction.RELU)
+def _activation_operator(
+    name: str, function: ActivationFunction, a: float = 0.0, b: float = 0.0, *, newest: int = 1
+) -> None:
+    @operator(name, newest=newest)
+    def convert(operation: Operation) -> Value:
+        return activation(operation, function, a, b)
 
 
-@operator("RELU6", newest=3)
-def relu6(operation: Operation) -> Value:
-    """Add BoundedReLu."""
-    return activation(operation, ActivationFunction.BOUNDED_RELU, 6.0, 0.0)
-
-
-@operator("RELU_N1_TO_1")
-def relu_n1_to_1(operation: Operation) -> Value:
-    """Add BoundedReLu."""
-    return activation(operation, ActivationFunction.BOUNDED_RELU, 1.0, -1.0)
-
-
-@operator("RELU_0_TO_1")
-def relu_0_to_1(operation: Operation) -> Value:
-    """Add BoundedReLu."""
-    return activation(operation, ActivationFunction.BOUNDED_RELU, 1.0, 0.0)
+_activation_operator("RELU", ActivationFunction.RELU, newest=3)
+_activation_operator("RELU6", ActivationFunction.BOUNDED_RELU, 6.0, newest=3)
+_activation_operator("RELU_N1_TO_1", ActivationFunction.BOUNDED_RELU, 1.0, -1.0)
+_activation_operator("RELU_0_TO_1", ActivationFunction.BOUNDED_RELU, 1.0)
+_activation_operator("LOGISTIC", ActivationFunction.SIGMOID, newest=3)
+_activation_operator("TANH", ActivationFunction.TANH, 1.0, 1.0, newest=3)
+_activation_operator("ELU", ActivationFunction.ELU, 1.0)
+_activation_operator("HARD_SWISH", ActivationFunction.HARD_SWISH)
+_activation_operator("SQUARE", ActivationFunction.SQUARE)
 
 
 @operator("LEAKY_RELU", newest=2)
@@ -83,42 +78,12 @@ def leaky_relu(operation: Operation) -> Value:
     return activation(operation, ActivationFunction.LEAKY_RELU, alpha)
 
 
-@operator("LOGISTIC", newest=3)
-def logistic(operation: Operation) -> Value:
-    """Add Sigmoid."""
-    return activation(operation, ActivationFunction.SIGMOID)
-
-
-@operator("TANH", newest=3)
-def tanh(operation: Operation) -> Value:
-    """Add TanH."""
-    return activation(operation, ActivationFunction.TANH, 1.0, 1.0)
-
-
-@operator("ELU")
-def elu(operation: Operation) -> Value:
-    """Add Elu."""
-    return activation(operation, ActivationFunction.ELU, 1.0)
-
-
-@operator("HARD_SWISH")
-def hard_swish(operation: Operation) -> Value:
-    """Add HardSwish."""
-    return activation(operation, ActivationFunction.HARD_SWISH)
-
-
 @operator("GELU", newest=2)
 def gelu(operation: Operation) -> Value:
     """Add Gelu, or its approximation by TanH."""
     approximate = operation.options("GeluOptions").flag("Approximate")
     function = ActivationFunction.GELU_TANH if approximate else ActivationFunction.GELU
     return activation(operation, function)
-
-
-@operator("SQUARE")
-def square(operation: Operation) -> Value:
-    """Add Square."""
-    return activation(operation, ActivationFunction.SQUARE)
 
 
 @operator("PRELU")
