@@ -289,7 +289,7 @@ def cpuacc_models(session: nox.Session) -> None:
     """Compare CpuAcc with CpuRef on the public models."""
     install_wheels(
         session,
-        "armnn-core[onnx,ref,tflite]",
+        "armnn-core[onnx,ref,tflite,tools]",
         "armnn-backend-neon",
         group="models",
         all_levels=True,

@@ -13,7 +13,6 @@ import pytest
 import armnn
 from tools.models import agreement, catalog, peers
 from tools.models import generate_models_page as pages
-from tools.models import layer_agreement as layers
 
 
 def distance(ours: object, theirs: object, step: float | None = None) -> SimpleNamespace:
@@ -46,28 +45,6 @@ def test_a_dequantized_output_is_compared_in_steps() -> None:
 def test_another_choice_is_noticed_and_a_tie_is_none() -> None:
     assert not distance([1.0, 2.0], [2.0, 1.0]).same_choice
     assert distance([1.0, 2.0], [2.0, 2.0]).same_choice
-
-
-@pytest.mark.parametrize(("off", "expected"), [(0, (0, "")), (2, (2, "second"))])
-def test_a_layer_is_held_against_what_it_is_given_in_the_model(
-    monkeypatch: pytest.MonkeyPatch, off: int, expected: tuple[int, str]
-) -> None:
-    info = armnn.TensorInfo((3,), armnn.DataType.QASYMM_S8, 0.5, 1)
-    network = armnn.Network()
-    x = network.add_input("x", info)
-    first = network.add_addition(x, x, name="first")
-    network.add_output("y", network.add_addition(first, x, name="second"))
-    load = armnn.load_model
-
-    def load_wrong(model: armnn.Network, backends: list[str]) -> object:
-        loaded = load(model, backends=["CpuRef"])
-        if backends[0] == "CpuRef" or model.name != "second":
-            return loaded
-        return SimpleNamespace(run=lambda feed: {"out0": loaded.run(feed)["out0"] + off})
-
-    monkeypatch.setattr(armnn, "load_model", load_wrong)
-    feed = {"x": np.array([1, 2, 3], np.int8)}
-    assert layers.largest_step(network, feed, "Another") == expected
 
 
 def test_an_output_without_elements_agrees() -> None:
