@@ -44,7 +44,7 @@ __all__ = [
 
 
 class ElfError(Exception):
-    """A file is no shared library for this machine.
+    """A file is not a shared library for this machine.
 
     The text is the rest of a sentence.
     """

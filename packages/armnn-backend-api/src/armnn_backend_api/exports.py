@@ -77,7 +77,7 @@ def _check_namesakes(path: str) -> None:
         return
     try:
         namesake = namesake_in_process(path)
-    except (LinkError, OSError):  # the linker says so, or follows what is only not trusted
+    except (LinkError, OSError):  # the linker reports it, or the file is only untrusted
         return
     if namesake is not None:
         raise LibraryError(

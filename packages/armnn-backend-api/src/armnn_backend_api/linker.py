@@ -257,7 +257,7 @@ def _folders_of_program() -> tuple[str, ...]:
     try:
         program = os.path.realpath("/proc/self/exe")
         folders = read_dynamic(program).rpath
-    except (ElfError, OSError):  # a program that is no shared object, or no /proc
+    except (ElfError, OSError):  # a program that is not a shared object, or no /proc
         return ()
     origin = os.path.dirname(program)
     expanded = (_ORIGIN.sub(lambda _: origin, folder) for folder in folders)

@@ -105,7 +105,7 @@ def read_card(path: str) -> Document:
     """Read a card.
 
     Raises:
-        InvalidArgumentError: The file cannot be read, or is no card of this format.
+        InvalidArgumentError: The file cannot be read, or is not a card of this format.
     """
     try:
         card = json.loads(Path(path).read_text(encoding="utf-8"))

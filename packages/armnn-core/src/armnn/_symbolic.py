@@ -233,7 +233,7 @@ class Symbolic:
     """A number on a tape.
 
     It passes for a plain number (``isinstance(number, int)``). Where something turns it into one,
-    this is a decision that is recorded. It is no subclass of ``int``, whose number C would read
+    this is a decision that is recorded. It is not a subclass of ``int``, whose number C would read
     without asking.
 
     Attributes:

@@ -89,9 +89,9 @@ def round_half_away(values: NDArray[Any]) -> NDArray[Any]:
     """Round to the nearest integer, halves away from zero.
 
     C's ``round`` does the same. ``trunc(x + 0.5)`` would be wrong for the largest number below one
-    half, so this number is added instead; the sum of it and one half is no number of the type and
-    is rounded up to one. What is smaller is added to itself, which stays below one: clip is faster
-    than a look at the signs.
+    half, so this number is added instead; its sum with one half is not a number of the type and is
+    rounded up to one. A smaller number is added to itself, which stays below one: clip is faster
+    than a comparison of signs.
     """
     below_half = np.nextafter(values.dtype.type(0.5), values.dtype.type(0))
     rounded: NDArray[Any] = np.trunc(values + np.clip(values, -below_half, below_half))

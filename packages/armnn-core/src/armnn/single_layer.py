@@ -102,7 +102,7 @@ def in_layout(layer: Layer, layout: DataLayout) -> Layer | None:
     """Return the form of a layer in a wished layout.
 
     It is in a network of its own. None if it has no such form: it is in the layout already, or its
-    tensors are no images.
+    tensors are not images.
     """
     form = transposed(layer, layout)
     return None if form is None else twin_of(layer, form, order_to(layout), Network(), {})

@@ -159,7 +159,7 @@ class TensorInfo:
             return self
         checked = None if shape is None else _checked_shape(shape)
         if _is_plain(checked) and _is_plain(self.shape) and checked == self.shape:
-            return self  # whether symbolic shapes are equal is no decision that matters here
+            return self  # whether symbolic shapes are equal is not a decision that matters here
         made, assign = object.__new__(TensorInfo), object.__setattr__
         assign(made, "shape", checked)
         assign(made, "data_type", self.data_type)  # this and the others have been checked

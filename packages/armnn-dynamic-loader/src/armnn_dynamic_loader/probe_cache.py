@@ -95,7 +95,7 @@ class ProbeCache:
             return None
 
     def keep(self, found: Mapping[FileRecord, tuple[Outcome, str]], timeout: float) -> None:
-        """Store probe outcomes; an unwritable cache is no error.
+        """Store probe outcomes; an unwritable cache is not an error.
 
         Args:
             found: The outcome and the sha256 of each.

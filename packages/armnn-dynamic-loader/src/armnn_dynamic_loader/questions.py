@@ -47,7 +47,7 @@ _ODD_SIZES: Final = (1, 3, 17, 33)
 def layers() -> tuple[dict[str, Any], ...]:
     """Return small float layers of common types, and one invented.
 
-    Each type comes in sizes that are no multiples of a register, too.
+    Each type comes in sizes that are not multiples of a register, too.
     """
     networks = [_network((1, 4, 4, 2)), *(_network((1, 3, size, 2)) for size in _ODD_WIDTHS)]
     asked = [

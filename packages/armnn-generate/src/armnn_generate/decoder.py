@@ -87,7 +87,7 @@ class LanguageModel:
             self.folder = replace(folder, context_length=min(*fixed, folder.context_length))
         most = self.folder.context_length
         self.short_context = min(most, _short_context(self.network.metadata) or most)
-        # Caches that get longer with each call are no states.
+        # Caches that get longer with each call are not states.
         self.is_in_place = all(name in self.network.caches for name in self.caches)
         self._row = f"{folder.logits}.row"  # as the parser calls it
         known = {folder.input_ids, folder.attention_mask, folder.position_ids, _LOGITS_WANTED}

@@ -37,7 +37,7 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
 
     Args:
         source: The file, or its content.
-        survey: Where the layers are noted. With it, those that cannot be converted are no error:
+        survey: Where the layers are noted. With it, those that cannot be converted are not errors:
             the network lacks them, and what depends on them.
 
     Raises:

@@ -85,7 +85,7 @@ def _value(operation: Operation, attribute: messages.Attribute) -> object:
 
 
 def _text(value: bytes) -> str | bytes:
-    """Return a string of the file; bytes where it is no text."""
+    """Return a string of the file; bytes where it is not a text."""
     try:
         return bytes(value).decode("utf-8")
     except UnicodeDecodeError:

@@ -53,7 +53,7 @@ def parse(
         UnsupportedOperatorError: The model uses operators that layers cannot compute; the message
             names every one of them with the reason.
         ParseError: The model is malformed, or has no such subgraph or signature.
-        InvalidArgumentError: The subgraph is no number, or not the one of the signature.
+        InvalidArgumentError: The subgraph is not a number, or not the one of the signature.
     """
     _check_choice(subgraph, signature)
     model = read_model(source, folder)

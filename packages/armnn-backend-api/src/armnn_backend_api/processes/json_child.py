@@ -30,7 +30,7 @@ class NoReplyError(Exception):
     """A child process sent no reply; the text says why, as a clause.
 
     Attributes:
-        ending: How the process ended; None if it sent something that is no reply.
+        ending: How the process ended; None if it sent something that is not a reply.
     """
 
     def __init__(self, reason: str, ending: Ending | None = None) -> None:
@@ -129,7 +129,7 @@ class JsonChild:
         """Return the replies that have come and were not returned, without waiting.
 
         Raises:
-            NoReplyError: One of them is no object of JSON.
+            NoReplyError: One of them is not an object of JSON.
         """
         self._receive()
         found = [*self._replies]

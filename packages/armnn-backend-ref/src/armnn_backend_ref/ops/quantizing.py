@@ -157,7 +157,7 @@ def to_type(x: Array, dtype: np.dtype[Any]) -> Array:
 def _truncated(x: Array, dtype: np.dtype[Any]) -> Array:
     limits = _limits(dtype)
     low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)
-    if int(high) > limits.max:  # the limit is no number of this type: take the one below
+    if int(high) > limits.max:  # the limit is not a number of this type: take the one below
         high = np.nextafter(high, x.dtype.type(0))
     smallest, largest = x.min(initial=0), x.max(initial=0)
     if smallest >= low and largest <= high:

@@ -261,7 +261,7 @@ class SessionOptions(_Checked):
         """Give a dimension that the model names a size.
 
         Raises:
-            TypeError: The name is no text or the size no integer.
+            TypeError: The name is not a text or the size not an integer.
         """
         _add_size(self.free_dimensions, name, size)
 
@@ -269,7 +269,7 @@ class SessionOptions(_Checked):
         """Set the size of dimensions of a denotation ("DATA_BATCH").
 
         Raises:
-            TypeError: The denotation is no text or the size no integer.
+            TypeError: The denotation is not a text or the size not an integer.
         """
         _add_size(self.free_denotations, denotation, size)
 

@@ -387,7 +387,7 @@ class ConstTensor(_Described):
     ``ConstTensor()``, ``ConstTensor(tensor)`` or ``ConstTensor(tensor_info, array)``.
 
     Raises:
-        TypeError: The data is no array, or one of another type.
+        TypeError: The data is not an array, or one of another type.
         ValueError: It has another size, the description is not constant, there is no such data
             type, or the arguments are others.
     """

@@ -112,7 +112,7 @@ class ChecksInChild:
                         name, result, *rest = content
                         cell.outcomes[name] = Outcome(CaseResult(result), *rest)
                         if cell.outcomes[name].is_damaged:
-                            self._forget()  # another case would be blamed for what comes of it
+                            self._forget()  # else another case would be blamed
                             break
                 else:
                     return cell

@@ -183,7 +183,7 @@ def _rolled(case: LayerCase, places: int) -> dict[str, NDArray[Any]]:
         is_real = operand.info.data_type.is_float or operand.info.is_quantized
         if is_real or operand.stored.ndim == 0:
             feeds[name] = np.roll(feeds[name], places)
-        else:  # rows of indices stay what they are
+        else:  # rows of indices keep their values
             feeds[name] = np.roll(feeds[name], places, axis=0)
     return feeds
 

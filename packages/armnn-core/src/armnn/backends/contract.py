@@ -866,5 +866,5 @@ class CachingBackend(Backend):
             outputs: The infos of the tensors that it writes.
 
         Raises:
-            BackendError: It is no program of this backend.
+            BackendError: It is not a program of this backend.
         """

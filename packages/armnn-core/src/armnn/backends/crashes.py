@@ -142,7 +142,7 @@ def remembered() -> tuple[Crash, ...]:
 
 
 def remember(entry: BackendEntry, case: str, ending: str) -> None:
-    """Store a crash; an unwritable file is no error."""
+    """Store a crash; an unwritable file is not an error."""
     day = time.strftime("%Y-%m-%d")
     crash = Crash(entry.id, entry.origin, entry.version, case, ending, day)
     others = [row for row in remembered() if not (row.is_of(entry) and row.case == case)]

@@ -181,7 +181,7 @@ def none_usable(entries: Sequence[BackendEntry]) -> BackendUnavailableError:
             f"No backend can be used, as none is installed. The usual ones: "
             f"{install_command(CPU_EXTRA)}."
         )
-    found.sort(key=lambda entry: bool(entry.message))  # first what only needs to be named
+    found.sort(key=lambda entry: bool(entry.message))  # those that only need to be named first
     reasons = [_reason(entry) for entry in found[:LISTED_LIMIT]]
     if len(found) > LISTED_LIMIT:
         reasons.append(f"{len(found) - LISTED_LIMIT} more: see 'armnn doctor'.")

@@ -485,7 +485,7 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
 
         Raises:
             BackendError: It is not a factory, has no text as id, devices that are none, or an
-                alignment of blocks that is no power of two.
+                alignment of blocks that is not a power of two.
         """
         if not isinstance(factory, TensorHandleFactory):
             raise BackendError(

@@ -228,7 +228,7 @@ def load_source(entry_point: metadata.EntryPoint) -> BackendSource:
     """Import a source.
 
     Raises:
-        BackendUnavailableError: It cannot be imported, or is no source.
+        BackendUnavailableError: It cannot be imported, or is not a source.
     """
     subject = f"Backend source {entry_point.name!r} ({entry_point.distribution})"
     try:

@@ -285,7 +285,7 @@ class OperatorCall:
             count: How many outputs the node has.
 
         Raises:
-            ShapeError: ``infer`` failed, or what it returned are no infos of known shape.
+            ShapeError: ``infer`` failed, or what it returned are not infos of known shape.
         """
         infer = self.operator.infer
         if infer is None:

@@ -443,7 +443,7 @@ class _Recognizer:
         tables: dict[_Sizes, None] = {}
         layers = _read_layers(masks, scores)
         if self._mask not in layers:
-            raise _UnlikeError(f"{self._mask.name!r} is no mask of its tokens")
+            raise _UnlikeError(f"{self._mask.name!r} is not a mask of its tokens")
         for layer in layers:
             if layer.data is not None and layer.data.size > _FEW:
                 rows = layer.data.shape[-1]

@@ -78,7 +78,7 @@ def transposed(layer: Layer, layout: DataLayout) -> Transposed | None:
     """Return the form of a layer in a layout.
 
     The layer is in the opposite layout, or in none. None if it has no such form: its type is not
-    known here, its tensors are no images, or shapes are not known.
+    known here, its tensors are not images, or shapes are not known.
     """
     order = order_to(layout)
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]

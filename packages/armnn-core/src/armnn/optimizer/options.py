@@ -276,7 +276,7 @@ def checked_options(
         function: A keyword may be a misspelt name of one of its parameters, too.
 
     Raises:
-        UnknownNameError: A keyword is no option; the closest name is suggested.
+        UnknownNameError: A keyword is not an option; the closest name is suggested.
         InvalidArgumentError: A value is of another kind, or options contradict each other.
     """
     given = OptimizerOptions()

@@ -298,7 +298,7 @@ def prepare_specialization(
             multiply_adds = trace.learn(head)
             head.keeps_graphs = True
     in_place = in_place_outputs(head) if cut.rest is None else {}
-    trim_memory()  # of what parsing and rewriting freed: now programs take theirs
+    trim_memory()  # gives back what parsing and rewriting freed, before programs take memory
     moved: dict[Value, Value] | None = None
     if before_backends is not None:
         before_backends(head)

@@ -604,7 +604,7 @@ class LoadedPlan:
         self, tensor: PlannedTensor, managers: Mapping[str, MemoryManager], memory: ForeignHandle
     ) -> TensorHandle | None:
         """Return a handle on a slice of a tensor, None if its backend can have none there."""
-        with contextlib.suppress(MemoryImportError):  # it begins between what the device aligns to
+        with contextlib.suppress(MemoryImportError):  # it is not aligned for the device
             return self._imported(replace(tensor, info=memory.info), memory, managers)
         return None
 

@@ -609,7 +609,7 @@ class LoadedNetwork:
 
         Raises:
             InvalidArgumentError: The network was loaded with ``async_enabled=False``, or the
-                timeout is no number of seconds.
+                timeout is not a number of seconds.
         """
         limits = {"names": names, "cancel": cancel, "profiler": profiler}
         return self.submitted(self.run, inputs, outputs, timeout, limits)
@@ -833,7 +833,7 @@ class LoadedNetwork:
         """Return a value of a state; only streams call it.
 
         Raises:
-            InvalidArgumentError: It is no array, or its type or shape is not the state's.
+            InvalidArgumentError: It is not an array, or its type or shape is not the state's.
         """
         return checked_array(given, f"the value for the state {name!r}", info, self.dtype_of(name))
 
@@ -1020,7 +1020,7 @@ class LoadedNetwork:
         """Return a bound call; only :meth:`bind`, streams and imports call it.
 
         Args:
-            inputs: The inputs that are no states.
+            inputs: The inputs that are not states.
             targets: The arrays of outputs.
             pairs: The output that is the next value of each state.
             memory: The states; None for some of its own.

@@ -228,7 +228,7 @@ class Record:
             file: The path of the file, its content in bytes, or what ``json.loads`` makes of it.
 
         Raises:
-            InvalidArgumentError: It cannot be read, or is no record.
+            InvalidArgumentError: It cannot be read, or is not a record.
         """
         title = "the record"
         if not isinstance(file, (bytes, dict)):

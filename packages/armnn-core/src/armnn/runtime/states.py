@@ -1319,7 +1319,7 @@ class Stream:
         """Run the network on the states, which have their next values then.
 
         Args:
-            inputs: One array per input that is no state. Inputs that say how many rows of states
+            inputs: One array per input that is not a state. Inputs that say how many rows of states
                 are valid may be left out: the stream makes them. Of these a mask of rows and their
                 places may be given, as far as there are rows with those of this run.
             outputs: Arrays that outputs are written into; of a state's output it gets a copy.
@@ -1332,7 +1332,7 @@ class Stream:
                 need the plans of a few shapes. The outputs are those of the last chunk.
 
         Returns:
-            One array per output that is no state's, and those that ``outputs`` asks for.
+            One array per output that is not a state's, and those that ``outputs`` asks for.
 
         Raises:
             InvalidArgumentError: See :meth:`LoadedNetwork.run`; or a state is among the inputs.

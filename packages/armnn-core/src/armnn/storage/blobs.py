@@ -43,7 +43,7 @@ class Blobs(BlobStore):
                 return None
             _, (blob,) = entry
         except ValueError as reason:
-            # After an upgrade all blobs are of an older format, which is no damage.
+            # After an upgrade all blobs are of an older format, which is not damage.
             level = logging.INFO if isinstance(reason, OtherFormatError) else logging.WARNING
             text = "a blob of backend %s in %s is ignored: %s"
             _log.log(level, text, self._backend_id, folder.folder, reason)

@@ -36,7 +36,7 @@ _NETWORK: Final = 1
 def describe(table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
     """Read devices, capabilities and extensions; tell of a network.
 
-    An error that the backend answers is no defect here.
+    An error that the backend answers is not a defect here.
 
     Raises:
         DefectError: It points to memory that is not as the header describes it.

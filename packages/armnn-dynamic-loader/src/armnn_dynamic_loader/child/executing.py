@@ -2,7 +2,7 @@
 """Runs a claimed layer as hosts may run it.
 
 Twice in one context, in two contexts in two threads, with tensors that end where memory ends, and
-on sizes that are no multiples of a register.
+on sizes that are not multiples of a register.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def atan2(operation: Operation) -> Value:
     turn = network.add_where(below, backwards, half_turn, name=operation.layer_name("turn"))
     turned = binary(operation, BinaryOperation.ADD, angle, turn, "turned")
     there = network.add_where(left, turned, angle, name=operation.layer_name("there"))
-    # 0 / 0 is no number, but there is an angle: 0.
+    # 0 / 0 is not a number, but there is an angle: 0.
     nowhere = network.add_logical_binary(
         compare(operation, ComparisonOperation.EQUAL, y, zero, "no_y"),
         compare(operation, ComparisonOperation.EQUAL, x, zero, "no_x"),

@@ -187,7 +187,7 @@ def _take_turns(running: list[tuple[Measurement, JsonChild]], seconds: float) ->
 
 
 def _answered(row: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer that is no fault.
+    """Return an answer that is not a fault.
 
     Raises:
         NoReplyError: It is one.

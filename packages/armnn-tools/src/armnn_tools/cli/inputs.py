@@ -619,7 +619,7 @@ def _header(file: IO[bytes], what: str) -> tuple[tuple[int, ...], bool, np.dtype
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     try:
-        # Version 3 differs in the names of structured types only, which are no tensors.
+        # Version 3 differs in the names of structured types only, which are not tensors.
         reader = readers[np.lib.format.read_magic(file)]
         shape, is_fortran, dtype = reader(file)
     except (ValueError, KeyError) as error:

@@ -78,7 +78,7 @@ class Reference:
     ) -> list[Reals | None]:
         """Return the outputs of a layer in float64, not rounded.
 
-        It is None for an output that is no real number, and for all of them where the reference
+        It is None for an output that is not a real number, and for all of them where the reference
         does not compute the layer in Float64.
 
         Args:

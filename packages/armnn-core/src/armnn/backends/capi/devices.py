@@ -241,7 +241,7 @@ class DeviceMemory:
         """Ask for the limits.
 
         Raises:
-            BackendError: The backend says an alignment that is no power of two.
+            BackendError: The backend says an alignment that is not a power of two.
             ArmnnError: It failed.
         """
         table = backend.library.device_memory

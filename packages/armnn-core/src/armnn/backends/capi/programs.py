@@ -212,7 +212,7 @@ _STALE_STATES: Final = {
     abi.BLOB_UNUSABLE: "the backend cannot use it here",
 }
 _PAYLOAD_LIMIT: Final = 1 << 36
-_ALIGNMENT: Final = 64  # of what is deserialized where it is
+_ALIGNMENT: Final = 64  # of blocks that are deserialized in place
 _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
 
 

@@ -89,7 +89,7 @@ def update_outputs(layer: Layer) -> None:
     if layer.is_inferred:
         return
     for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
-        if not _is_same(info, value.info):  # else what follows would be inferred again, too
+        if not _is_same(info, value.info):  # else later layers would be inferred again, too
             value.info = info
     layer.note_inference()
 

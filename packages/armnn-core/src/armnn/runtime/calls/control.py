@@ -36,7 +36,7 @@ def deadline_of(timeout: object) -> int | None:
     """Return when a run must have ended (``time.perf_counter_ns``).
 
     Raises:
-        InvalidArgumentError: The timeout is no number of seconds, or too large a one.
+        InvalidArgumentError: The timeout is not a number of seconds, or too large a one.
     """
     seconds = seconds_of(timeout)
     return None if seconds is None else time.perf_counter_ns() + int(seconds * 1e9)

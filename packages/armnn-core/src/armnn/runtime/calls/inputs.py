@@ -236,7 +236,7 @@ def checked_array(array: object, what: str, info: TensorInfo, dtype: np.dtype[An
     """Return an array of a tensor's type and shape.
 
     Raises:
-        InvalidArgumentError: It does not, or is no array.
+        InvalidArgumentError: It does not, or is not an array.
     """
     if not isinstance(array, np.ndarray):
         raise refused(what, array, f"an array of {dtype}{format_shape(info.shape)}")

@@ -36,7 +36,7 @@ _START_SECONDS: Final = 5.0
 """How much longer than a try a script may take, which has to import armnn first."""
 
 _PATIENCE_SECONDS: Final = 120.0
-"""How long a script may take whose failure is no hang."""
+"""How long a script may take whose failure is not a hang."""
 
 
 @dataclass(frozen=True, slots=True)
