@@ -12,7 +12,7 @@ __all__ = ["FileState", "change_in", "who_else_may_write"]
 
 
 class FileState(NamedTuple):
-    """The facts that tell one state of a file from another.
+    """The facts that distinguish one state of a file from another.
 
     Attributes:
         device: Number of the file system.

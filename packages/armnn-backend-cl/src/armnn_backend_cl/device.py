@@ -375,7 +375,7 @@ class Queue(MemoryManager):
         return self._checks.index(message) + 1
 
     def raise_faults(self) -> None:
-        """Raise what kernels told, once what was enqueued has ended, or until the run must end.
+        """Raise the faults that kernels reported, after waiting for them or until the deadline.
 
         What kernels of queues told that this one waited for counts, too: the host may read nothing
         of theirs.
@@ -405,7 +405,7 @@ class Queue(MemoryManager):
             raise ExecutionError(self._checks[number - 1].format(value))
 
     def _forget_faults(self) -> None:
-        """Clear what kernels told, once all that was enqueued has ended."""
+        """Clear the faults that kernels reported, once all commands have ended."""
         if self._checks:
             with self.device.failures():
                 cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
@@ -479,7 +479,7 @@ class Queue(MemoryManager):
             event.wait()
 
     def finish(self) -> None:
-        """Wait for what was enqueued.
+        """Wait for the commands that were enqueued.
 
         Raises:
             CancelledError: The run was cancelled meanwhile.

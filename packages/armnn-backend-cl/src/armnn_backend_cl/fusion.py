@@ -68,7 +68,7 @@ def parts_of(view: SubgraphView) -> Iterator[SubgraphView]:
 
 
 def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitution | None:
-    """Return a PreCompiled layer for a part, None if the layer is better as it is.
+    """Return a PreCompiled layer for a part, None if the layers are better left alone.
 
     It does not have the weights among its inputs: the device holds them only as kernels read them.
     """

@@ -64,7 +64,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of what a kernel reads: two parameters, where faults are told, and its number.
+    """A check of a kernel's indices: two parameters, the buffer for faults, and its number.
 
     Attributes:
         message: What a wrong number in place of ``{}`` means.

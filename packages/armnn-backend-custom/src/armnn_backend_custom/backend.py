@@ -57,7 +57,7 @@ class CustomBackend(Backend):
         }
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
-        """Replace an addition that stands alone by a PreCompiled layer."""
+        """Replace a subgraph of a single Addition by a PreCompiled layer."""
         if [layer.type for layer in view.layers] != ["Addition"]:
             return OptimizationViews(untouched=[view])
         return OptimizationViews(substitutions=[_pre_compiled(view)])

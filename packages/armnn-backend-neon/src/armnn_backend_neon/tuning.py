@@ -110,7 +110,7 @@ def measured_rows(rounds: int = 4) -> list[Measured]:
 
 
 def known_ns() -> dict[str, float]:
-    """Return the times of units that no layer tells."""
+    """Return the times of units that no layer determines."""
     return {"element": element_ns(), "memory_byte": memory_byte_ns(), "fork": fork_ns()}
 
 

@@ -217,7 +217,7 @@ def _packed(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 def bias_tensor(
     reals: ArrayLike, data: CaseTensor, weights: CaseTensor, *, constant: bool = True
 ) -> CaseTensor:
-    """Return a bias that goes with data and weights.
+    """Return a bias that fits data and weights.
 
     For quantized data it is Signed32 in steps of the data's scale times the weights' (one per
     output channel if those are per axis); otherwise it has the data's type.

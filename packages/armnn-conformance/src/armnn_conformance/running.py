@@ -296,7 +296,7 @@ class _ClaimsAll(Backend):
 
 
 def types_after_rewriting(network: Network) -> tuple[str, ...]:
-    """Return the types of the layers that the optimizer makes of a network.
+    """Return the types of the layers of an optimized network.
 
     It is optimized for a backend that claims all layers.
     """

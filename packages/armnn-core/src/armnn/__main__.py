@@ -19,7 +19,7 @@ def version() -> str:
 
 
 def serve() -> None:
-    """Serve a backend over standard input and output, as ``worker`` says.
+    """Serve a backend over standard input and output, as the command ``worker`` does.
 
     Raises:
         InvalidArgumentError: Standard input is a terminal.

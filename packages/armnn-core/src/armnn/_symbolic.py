@@ -139,7 +139,7 @@ class _Script:
     """
 
     def __init__(self, steps: Mapping[int, tuple[Callable[..., Any], int, int, Any]]) -> None:
-        """Sort the steps: position, function, operands and what is expected."""
+        """Sort the steps: position, function, operands and expected result."""
         self._arithmetic: list[tuple[int, Callable[..., Any], int, int]] = []
         decisions: dict[Callable[..., Any], list[tuple[int, int, Any]]] = {}
         unary = {

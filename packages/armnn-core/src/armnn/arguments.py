@@ -250,7 +250,7 @@ def texts(value: object, what: str, expected: str = "a list of texts") -> tuple[
 
 
 def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
-    """Return an array as it is, numbers or lists converted.
+    """Return an array unchanged; convert numbers and lists.
 
     Numbers and lists of them become an array of one type. What the type cannot hold is refused;
     only a real number is rounded, as everywhere in NumPy.

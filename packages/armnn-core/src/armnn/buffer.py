@@ -169,7 +169,7 @@ _REACHED: Final = ("cpu", "cuda_host", "rocm_host", "cuda_managed")
 
 
 class Device(NamedTuple):
-    """Where memory is, as ``__dlpack_device__`` says it.
+    """Where memory is, in the terms of ``__dlpack_device__``.
 
     Attributes:
         type: DLPack's number of the kind of device: 1 is the host, 2 CUDA, 4 OpenCL.

@@ -32,7 +32,7 @@ from armnn.types import DataLayout, MemorySource
 
 @contextmanager
 def ending_after(seconds: float) -> Iterator[None]:
-    """Let what this thread does be a run whose time is up after so many seconds."""
+    """Make this thread's work count as a run with a deadline in so many seconds."""
     end = time.perf_counter_ns() + int(seconds * 1e9)
     with controlled(RunControl(deadline_ns=end)):
         yield

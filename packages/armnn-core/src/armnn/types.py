@@ -92,7 +92,7 @@ class ArmnnEnum(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Self:
-        """Let the enumeration be called with what :meth:`of` takes."""
+        """Let the enumeration be called with the arguments of :meth:`of`."""
         return cls.of(value)
 
 

@@ -270,6 +270,6 @@ def _doing(stage: str, told: dict[str, Any]) -> str:
 
 
 def _quoted(errors: str) -> str:
-    """Return the last line of stderr, which says most."""
+    """Return the last line of stderr, which has the error."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     return f" (stderr: {lines[-1][:_SHOWN]!r})" if lines else ""

@@ -105,7 +105,7 @@ def _of_parameter(
 
 
 def _said(node: Node, schema: Schema, index: int) -> DataType | None:
-    """Return the type that an attribute says for an output."""
+    """Return the type of an output that an attribute names."""
     attributes = {attribute.name: attribute for attribute in node.attribute}
     for name in ("value", "value_float", "value_floats", "value_int", "value_ints"):
         if name in attributes and node.op_type in ("Constant", "ConstantOfShape"):

@@ -196,7 +196,7 @@ def _add(
 
 
 def _stored(operation: Operation, index: int) -> Value | None:
-    """Return a computed input, stored as the node says."""
+    """Return a computed input, if it is quantized as the node states."""
     value = operation.graph.known.get(operation.inputs[index])
     said = _quantization(operation, index + 1)
     if value is None or said is None or value.constant is not None or not value.info.is_static:
@@ -207,7 +207,7 @@ def _stored(operation: Operation, index: int) -> Value | None:
 
 
 def _operand(operation: Operation, index: int, part: str) -> Value | None:
-    """Return an input that is stored as the node says.
+    """Return an input, if it is quantized as the node states.
 
     A constant gets a layer.
     """

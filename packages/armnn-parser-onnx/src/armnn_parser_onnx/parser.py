@@ -208,7 +208,7 @@ def _dimension(dim: messages.Dimension) -> Dimension:
 
 
 def _declare_shapes(model: ModelFile, network: Network) -> None:
-    """Note the shapes that the model says its outputs have."""
+    """Record the shapes that the model states for its outputs."""
     for wanted in model.graph.output:
         dims = dimensions_of(wanted)
         if dims is not None and len(dims) <= MAX_RANK:

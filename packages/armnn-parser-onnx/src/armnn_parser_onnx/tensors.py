@@ -43,7 +43,7 @@ class ExternalData:
         self._read: dict[str, os.stat_result] = {}
 
     def note_in(self, network: Network) -> None:
-        """Say in a network which files were read so far."""
+        """Record the files that were read so far in a network."""
         network.external_files.update(self._read)
 
     def read(self, tensor: Tensor, size: int) -> bytes | memoryview:

@@ -179,7 +179,7 @@ class Buffers:
         }
 
     def note_in(self, network: Network) -> None:
-        """Say in a network which files were read so far."""
+        """Record the files that were read so far in a network."""
         network.external_files.update(self._read)
 
     def read(self, tensor: Tensor, size: int) -> memoryview | None:

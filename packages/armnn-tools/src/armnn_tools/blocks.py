@@ -22,7 +22,7 @@ def without_numbers(text: str) -> str:
 
 
 def repeated_blocks(kinds: Sequence[object]) -> Iterator[tuple[int, int, int]]:
-    """Yield where a block begins, how many layers it has, and how often it is there.
+    """Yield the index of a block, its number of layers, and how often it repeats.
 
     Args:
         kinds: The common facts of layers that repeat each other, in order.

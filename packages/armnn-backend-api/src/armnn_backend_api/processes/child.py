@@ -172,7 +172,7 @@ class Child:
         return self.ending
 
     def close(self) -> None:
-        """End it, and release what it held here.
+        """End it, and release its resources in this process.
 
         In a forked copy of this process, only the copy's descriptors are closed.
         """

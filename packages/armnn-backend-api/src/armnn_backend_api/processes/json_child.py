@@ -102,7 +102,7 @@ class JsonChild:
         return self.reply(seconds)
 
     def send(self, request: Any) -> None:
-        """Send a request; where the process has ended, :meth:`reply` says so."""
+        """Send a request; if the process has ended, :meth:`reply` raises."""
         with contextlib.suppress(OSError):
             self._socket.sendall(json.dumps(request).encode() + b"\n")
 

@@ -30,7 +30,7 @@ from armnn_compat.threads import taken_options
 
 
 class _Preparation:
-    """Prepares and loads networks as a delegate says.
+    """Prepares and loads networks with the options of a delegate.
 
     Attributes:
         runtime: The runtime: its own one if the delegate names a directory of backends.

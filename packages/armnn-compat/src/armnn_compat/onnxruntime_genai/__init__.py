@@ -108,7 +108,7 @@ class Config:
         raise GenaiError(f"the provider {provider!r} has no option {name!r} here (got {value!r})")
 
     def overlay(self, text: str) -> NoReturn:
-        """Refuse: the configuration is read as it is in the folder."""
+        """Refuse: the configuration of the folder is used unchanged."""
         raise GenaiError(f"a configuration cannot be changed here (got {text!r:.80})")
 
 
@@ -250,7 +250,7 @@ class GeneratorParams:
 
     @_raising
     def set_search_options(self, **options: Any) -> None:
-        """Set options; what is not supported at another value than its default is refused."""
+        """Set options; unsupported ones are refused at values other than their defaults."""
         for name, value in options.items():
             if name not in self._options:
                 raise InvalidArgumentError(f'Unknown value "{name}"')
@@ -288,7 +288,7 @@ class GeneratorParams:
 
 
 class Generator:
-    """One sequence of tokens that goes on token by token."""
+    """One sequence of tokens, which grows token by token."""
 
     @_raising
     def __init__(self, model: Model, params: GeneratorParams) -> None:
@@ -374,7 +374,7 @@ class Generator:
         self._logits, self._is_stopped = None, False
 
     def is_done(self) -> bool:
-        """Return whether the text has ended, or has no room to go on."""
+        """Return whether the text has ended, or has no room for another token."""
         return self._is_stopped or len(self._tokens) >= self._most
 
     def token_count(self) -> int:

@@ -117,7 +117,7 @@ def _check_async(subject: Subject) -> None:
 
 
 def _check_protected(subject: Subject) -> None:
-    """Give working memory that says that it is protected."""
+    """Give working memory that is declared as protected."""
     _check_allocator(subject, MemorySource.DMA_BUF_PROTECTED)
 
 

@@ -73,7 +73,7 @@ def check_quiet(
 
 
 def observe(wish: str, report: str, layers: Iterable[str]) -> None:
-    """Load, run and unload a backend; write what stays.
+    """Load, run and unload a backend; write the traces that it leaves.
 
     Args:
         wish: The id of the backend, or the path of its file.

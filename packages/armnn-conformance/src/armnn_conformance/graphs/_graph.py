@@ -274,7 +274,7 @@ class Draw:
         return self.constant(shape, -2 / fan_in, 2 / fan_in)
 
     def bias(self, count: int, data: GraphValue, weights: GraphValue) -> GraphValue:
-        """Return a bias that goes with data and weights."""
+        """Return a bias that fits data and weights."""
         reals = self.random.uniform(-0.5, 0.5, count)
         return _value(bias_tensor(reals, _operand(data), _operand(weights)))
 

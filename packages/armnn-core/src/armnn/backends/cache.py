@@ -51,7 +51,7 @@ class GrowingBlock:
         self._pieces: list[bytes] = []
 
     def append(self, piece: bytes | memoryview) -> None:
-        """Write further bytes; OSError says that there is no room."""
+        """Write further bytes; raises OSError if there is no room."""
         self.size += len(piece)
         self._pieces.append(bytes(piece))
 

@@ -136,7 +136,7 @@ def attempt(
 
 
 def blame(error: Exception, backend_id: str, method: str, about: About = None) -> None:
-    """Add a note to an error of a backend, which keeps its type: what raised it.
+    """Add a note to an error of a backend: what raised it. The error keeps its type.
 
     Args:
         error: The error that the backend raised.
@@ -269,7 +269,7 @@ def _problem_of_outputs(subgraphs: Sequence[SubgraphView]) -> str:
 def _problem_of_order(
     view: SubgraphView, views: OptimizationViews, taken: Sequence[SubgraphView]
 ) -> str:
-    """Return what could not be computed in the changed network, or nothing.
+    """Return the fault of a changed network that cannot be computed, or "".
 
     Nodes are layers and values; values at the border of a subgraph wait for what replaces them. A
     subgraph as one node would have cycles where it holds independent layers.

@@ -150,7 +150,7 @@ def remember(entry: BackendEntry, case: str, ending: str) -> None:
 
 
 def forget(entry: BackendEntry, cases: Iterable[str]) -> None:
-    """Let go of crashes whose cases were tried again."""
+    """Remove crashes whose cases were tried again."""
     kept = remembered()
     if not kept:
         return

@@ -78,7 +78,7 @@ class MappedFile(mmap.mmap):
 
 
 def file_behind(array: NDArray[Any]) -> tuple[MappedFile, int] | None:
-    """Return the mapped file that an array stands on and its offset there, None of others."""
+    """Return the mapped file of an array and its offset there, None for other arrays."""
     base: object = array
     while isinstance(base, (np.ndarray, memoryview)):
         base = base.obj if isinstance(base, memoryview) else base.base
@@ -217,7 +217,7 @@ class TensorHandle(ABC):
         return False
 
     def written(self) -> Event | None:
-        """Return the event of what was put into a queue for the tensor so far, None if it is over.
+        """Return the event of the work enqueued for the tensor so far, None if it has ended.
 
         The runtime asks the tensors that a queue of another backend goes on with, and outputs on
         memory of a caller's. By default the host waits here, as it maps and unmaps; a backend whose
@@ -363,7 +363,7 @@ class MemoryManager(ABC):
         """Let the memory go until the next :meth:`acquire`."""
 
     def wait_for(self, event: Event) -> None:
-        """Let what is put into this context's queue from now on begin after an event.
+        """Let later work in this context's queue begin after an event.
 
         The runtime calls it where a tensor of another queue is read, or its memory written. A
         backend whose queue takes events of this kind puts the wait there and returns at once; by
@@ -512,7 +512,7 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
         self._factories.setdefault(factory.id, factory)
 
     def register_copy_and_import_pair(self, copy_id: str, import_id: str) -> None:
-        """Name the factory that imports what another one copies.
+        """Name the factory that imports the tensors that another one copies.
 
         Counterpart of Arm NN's ``RegisterCopyAndImportFactoryPair``. Since Backend API 1.2.
         """

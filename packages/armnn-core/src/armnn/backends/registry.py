@@ -57,7 +57,7 @@ _registrations: dict[str, list[Registration]] = {}
 
 
 class Registration:
-    """A registered backend: what :func:`register_backend` returns.
+    """A registered backend, as :func:`register_backend` returns it.
 
     It is a context manager, which undoes the registration at its end, and a decorator for a factory
     that was not given.
@@ -184,7 +184,7 @@ def register_backend(
 
 
 def unregister_backend(id: str) -> None:
-    """Remove what :func:`register_backend` added under an id.
+    """Remove the backends that :func:`register_backend` added under an id.
 
     Counterpart of Arm NN's ``BackendRegistry::Deregister``.
 

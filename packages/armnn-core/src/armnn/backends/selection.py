@@ -36,7 +36,7 @@ ELSEWHERE: Final = "board"
 
 
 def is_placed(name: str) -> bool:
-    """Return whether an id says where its backend runs."""
+    """Return whether an id names the place where its backend runs."""
     return name.startswith((ISOLATED, SSH, BOARD))
 
 

@@ -321,7 +321,7 @@ class LayerBuilders:
     ) -> Value:
         """Add a CachedAttention layer.
 
-        Attention to the first keys of a cache, as many as a run says.
+        Attention to the first keys of a cache; an input has their number.
 
         ONNX: Attention-24 with nonpad_kv_seqlen; onnxruntime: GroupQueryAttention. The cache has a
         capacity, so no step of a decoder has a new shape: TensorScatter writes keys and values into it,
@@ -2256,7 +2256,7 @@ class LayerBuilders:
     ) -> Value:
         """Add a Debug layer.
 
-        The input as it is, reported on its way.
+        The unchanged input, which is reported.
 
         Args:
             input: The tensor to look at.

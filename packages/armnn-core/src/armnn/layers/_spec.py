@@ -326,7 +326,7 @@ class LayerSpec:
         )
 
     def input_slot(self, index: int) -> InputSlot:
-        """Return the slot that input number ``index`` stands in."""
+        """Return the slot of input number ``index``."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def output_slots(self, descriptor: Descriptor) -> tuple[OutputSlot, ...]:

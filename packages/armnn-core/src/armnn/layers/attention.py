@@ -126,7 +126,7 @@ def _attended_in_cache(descriptor: CachedAttentionDescriptor, inputs: Inputs) ->
     multiply_adds=_attention_products,
 )
 class CachedAttentionDescriptor(Descriptor):
-    """Attention to the first keys of a cache, as many as a run says.
+    """Attention to the first keys of a cache; an input has their number.
 
     ONNX: Attention-24 with nonpad_kv_seqlen; onnxruntime: GroupQueryAttention. The cache has a
     capacity, so no step of a decoder has a new shape: TensorScatter writes keys and values into it,

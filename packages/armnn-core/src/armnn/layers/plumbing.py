@@ -20,7 +20,7 @@ _CONTROL_FLOW = "control flow has no kernel until its condition is known"
 
 @layer(11, inputs=[slot("input", "The tensor to look at.")], outputs=[result(axis=same_axis)])
 class DebugDescriptor(Descriptor):
-    """The input as it is, reported on its way."""
+    """The unchanged input, which is reported."""
 
 
 @layer(

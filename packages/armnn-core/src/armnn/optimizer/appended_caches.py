@@ -170,7 +170,7 @@ class _Positions(NamedTuple):
 
 
 class _UnlikeError(Exception):
-    """A network is not one whose caches can get room; the text says why."""
+    """The caches of a network cannot get a capacity; the text says why."""
 
 
 def with_room(
@@ -630,7 +630,7 @@ class _Recognizer:
     def _attended_shapes(
         self, found: Sequence[_Attention], shapes: Sequence[_Static], sizes: _Sizes
     ) -> dict[Value, Any]:
-        """Return the shapes of what attention makes, as cuts."""
+        """Return the shapes of the results of attention, as cuts."""
         widths = [(each.value.input.output.info.shape or (None,))[-1] for each in found]
         return {
             each.layer.output: (sizes.batch, shape[1], sizes.rows, width)
@@ -769,7 +769,7 @@ class _Recognizer:
         return made
 
     def _name_dimensions(self, twins: Mapping[Layer, Layer]) -> None:
-        """Give what has one size one name: some exporters name each dimension apart."""
+        """Give equal dimensions one name: some exporters name each separately."""
         first = next(iter(self._caches.values())).input.output.info.shape or (None,) * 4
         for layer in (*self._pasts, self._mask):
             info = twins[layer].output.info
@@ -971,7 +971,7 @@ def _products(query: NDArray[Any], key: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _factor(scores: NDArray[Any], products: NDArray[np.float64]) -> float:
-    """Return by what products are multiplied to become scores."""
+    """Return the factor between products and scores."""
     return float((scores * products).sum() / (products * products).sum())
 
 

@@ -61,7 +61,7 @@ def caches_of(network: Network, evaluate: Evaluate) -> dict[str, Cache]:
 
 
 def _waits(network: Network) -> bool:
-    """Return whether more is known of caches once what follows from shapes is computed."""
+    """Return whether values computed from shapes could reveal more about caches."""
     return any(
         reader.type == "StandIn" or not _input_of(reader.input("positions"))
         for reader in _candidates(network).values()
@@ -224,7 +224,7 @@ class _Finder:
         capacity: int,
         rows: int,
     ) -> bool:
-        """Return whether a number comes out right if an input tells it in one of the ways."""
+        """Return whether a number is computed rightly if an input has one of the forms."""
         shape = list(info.static_shape)
         last = {"mask": capacity, "places": rows}.get(tried)
         if last is not None:
@@ -259,7 +259,7 @@ def _layers_before(value: Value) -> set[Layer]:
 
 
 def _input_of(value: Value | None) -> str:
-    """Return the input that a number comes from as it is, "" for none."""
+    """Return the input that a number is copied from, "" for none."""
     while value is not None and value.producer.type in _PASSED_ON:
         value = value.producer.inputs[0]
     if value is None or value.producer.type != "Input" or not value.info.data_type.is_integer:

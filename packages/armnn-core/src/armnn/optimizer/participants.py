@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # a prepared load imports neither graph nor layers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A backend and what it knows of the network.
+    """A backend with its model context.
 
     Attributes:
         backend: The backend.

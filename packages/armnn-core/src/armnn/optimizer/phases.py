@@ -368,7 +368,7 @@ def assigned_layers(
     options: OptimizerOptions,
     values: Mapping[str, NDArray[Any]] | None = None,
 ) -> tuple[Network, Network | None]:
-    """Return the layers of a prepared network, each with its backend, and what waits for data.
+    """Return the layers of a prepared network with their backends, and the network that waits.
 
     None is compiled.
 

@@ -34,7 +34,7 @@ Count: TypeAlias = Literal["first", "last", "count", "mask", "places"]
 
 
 def write_count(kind: Count, array: NDArray[Any], valid: int, rows: int) -> None:
-    """Write what a run needs to know about the rows of a cache into an input.
+    """Write the facts of a run about the rows of a cache into an input.
 
     Args:
         kind: "first": the index of the first row that the run writes. "last": that of its last row.
@@ -218,7 +218,7 @@ class Plan:
             return self._network
 
     def clear(self) -> None:
-        """Take all layers out, so that their memory goes at once."""
+        """Remove all layers, so that their memory is freed at once."""
         self.layers.clear()
         for graph in (self._network, self.rest):
             if graph is not None:

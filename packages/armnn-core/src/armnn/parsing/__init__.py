@@ -141,7 +141,7 @@ def _parse(source: object, options: object, folder: object, **for_core: object) 
 
 
 def content_in(source: object) -> bytes | None:
-    """Return the content that stands in the place of a path; None for anything else.
+    """Return the content that was given instead of a path; None for anything else.
 
     Raises:
         InvalidArgumentError: It cannot be read.
@@ -323,7 +323,7 @@ def _parser(
 
 
 def _chosen(source: Path | bytes, subject: str, given: object) -> tuple[str, Content | None]:
-    """Return the name of a format, and the content that tells it if that had to be asked.
+    """Return the name of a format, and the content if that had to be read for it.
 
     Raises:
         InvalidArgumentError: The source is bytes which tell nothing.

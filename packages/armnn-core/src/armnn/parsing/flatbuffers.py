@@ -79,7 +79,7 @@ class FlatFile:
         self._work: float = _WORK_PER_BYTE * len(data) + _LEAST_WORK
 
     def charge(self, size: int) -> None:
-        """Subtract a vector's bytes from what may be read.
+        """Subtract a vector's bytes from the limit of the file.
 
         Raises:
             ParseError: Nothing is left: vectors overlap, or are longer than the file.
@@ -128,7 +128,7 @@ class FlatTable:
         return cls(kind, _EMPTY, 4, file)
 
     def charge(self, size: int) -> None:
-        """Subtract work from what may be done.
+        """Subtract work from the limit of the file.
 
         See :class:`FlatFile`.
         """

@@ -169,7 +169,7 @@ def layer_times(events: Iterable[Event], report: Report) -> list[LayerTime]:
 
 
 def _add_times(layer: TimedLayer, own: dict[Key, int], rest: dict[Key, int]) -> None:
-    """Add a layer's nanoseconds, and what its kernels leave of them.
+    """Add the nanoseconds of a layer, or of its kernels and the rest.
 
     A layer with kernels on a device has their time.
     """

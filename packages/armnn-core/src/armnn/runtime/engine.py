@@ -149,7 +149,7 @@ class _DeviceBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CallerTensors:
-    """The tensors of a context that stand on a caller's memory.
+    """The tensors of a context that use a caller's memory.
 
     Attributes:
         managers: The memory managers of the context, by backend id.
@@ -322,7 +322,7 @@ class LoadedPlan:
             self._idle_memory.end_turn()
 
     def bound(self, binding: Binding) -> tuple[Context, dict[str, str]]:
-        """Return a context that stands on a caller's tensors, and why each other one is copied.
+        """Return a context on a caller's tensors, and why each other tensor is copied.
 
         Its shapes are known in full. The reasons are by the names of what each run copies.
         """
@@ -571,7 +571,7 @@ class LoadedPlan:
         return source in factory.import_sources
 
     def _imports_device(self, tensor: PlannedTensor, device: Device) -> bool:
-        """Return whether a tensor can stand on memory of a device."""
+        """Return whether a tensor can use memory of a device."""
         factory = self._participants.factories.import_factory(tensor.factory)
         return factory is not None and device in factory.import_devices
 
@@ -631,7 +631,7 @@ class LoadedPlan:
         return self._imported(tensor, given, managers) or f"{owner} did not take this memory"
 
     def _tensors_on(self, binding: Binding) -> _CallerTensors:
-        """Return the tensors that stand on a caller's memory.
+        """Return the tensors that use a caller's memory.
 
         An output may have the memory of an input, as a state has. It is written in place if all
         steps that read the input come before the step that writes the output, or if that step

@@ -1118,7 +1118,7 @@ class LoadedNetwork:
         )
 
     def _note_run(self) -> None:
-        """Take note of a run on its own backends, and tell them."""
+        """Record a run on its own backends, and notify them."""
         if self._failover is not None:
             self._failover.note_own_answer()
         self.events.after_run()

@@ -411,7 +411,7 @@ def surroundings(
 
 
 def entry_of(registry: BackendRegistry, backend_id: str) -> BackendEntry | None:
-    """Return the entry of the backend that an id stands for, None if there is none."""
+    """Return the entry of the backend of an id, None if there is none."""
     usable = (BackendState.LOADED, BackendState.KNOWN)
     found = [each for each in registry.entries() if each.id == backend_id]
     return next((each for each in found if each.state in usable), found[0] if found else None)

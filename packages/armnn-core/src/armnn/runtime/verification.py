@@ -89,7 +89,7 @@ def verify(
 
 
 def _loaded(runtime: Runtime, file: str, recorded: Record) -> LoadedNetwork:
-    """Load a model as a record says, for the same inputs."""
+    """Load a model with the options and inputs of a record."""
     wanted, prepared = recorded.document["options"], recorded.document["prepared"]
     properties = wanted["properties"]
     loaded = runtime.load_model(

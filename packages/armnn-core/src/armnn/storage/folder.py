@@ -207,7 +207,7 @@ def _begin(end: int, size: int) -> int:
 
 
 def digest_of(data: memoryview) -> str:
-    """Return the sha256 that a file says it has."""
+    """Return the sha256 that is stored in a file."""
     return bytes(data[-_DIGEST_SIZE:]).hex()
 
 

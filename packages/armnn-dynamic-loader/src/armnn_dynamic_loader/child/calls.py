@@ -76,7 +76,7 @@ class Calls:
     """Calls functions of the file between checks of the process."""
 
     def __init__(self, channel: Channel) -> None:
-        """Take note of the process as it is."""
+        """Record the state of the process."""
         self.channel = channel
         self._libc = ctypes.CDLL(None)
         self._descriptors = _OpenDescriptors()

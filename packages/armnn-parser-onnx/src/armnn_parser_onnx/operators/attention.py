@@ -803,7 +803,7 @@ def _are_same(one: Value | None, other: Value) -> bool:
 
 
 def _await_growth(operation: Operation) -> None:
-    """Wait for the number of all positions, which says how large caches become.
+    """Wait for the number of all positions, which is the new size of the caches.
 
     It is not needed where the file says that they keep their size.
 

@@ -96,7 +96,7 @@ def _encodable(text: str) -> str:
 
 
 def told_apart(first: float | None, second: float | None) -> tuple[str, str]:
-    """Return two numbers with six digits, or as many as tell them apart; "" for none."""
+    """Return two numbers with six digits, or enough to differ; "" for None."""
     if first is None or second is None:
         return ("" if first is None else f"{first:g}", "" if second is None else f"{second:g}")
     for digits in range(6, 18):

@@ -399,7 +399,7 @@ def _input_as_dict(feed: Feed) -> dict[str, Any]:
 
 
 def real_values(array: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
-    """Return the real values of an output: quantized data as float32, other data as it is."""
+    """Return the real values of an output: quantized data as float32, other data unchanged."""
     return dequantize(array, info) if info.is_quantized and info.scales else array
 
 

@@ -528,7 +528,7 @@ def _measured(
 def _importing(
     loaded: LoadedNetwork, sets: Sequence[Mapping[str, NDArray[Any]]], copying: _Run
 ) -> tuple[_Run, str]:
-    """Return a function that runs on imported inputs, and a sentence that says so.
+    """Return a function that runs on imported inputs, and a sentence about them.
 
     Where the inputs cannot be imported, it is the function that copies, and the reason.
     """

@@ -264,7 +264,7 @@ enum {
 #define ARMNN_ATTENTION_SOFTCAP "softcap"
 #define ARMNN_ATTENTION_SOFTCAP_DEFAULT 0.0
 
-/* CachedAttention: Attention to the first keys of a cache, as many as a run says.
+/* CachedAttention: Attention to the first keys of a cache; an input has their number.
  * Inputs: query, key, value, lengths, mask (optional), sink (optional). Outputs: output.
  */
 #define ARMNN_LAYER_CACHED_ATTENTION "CachedAttention"
@@ -968,7 +968,7 @@ enum {
 #define ARMNN_GROUP_NORMALIZATION_DATA_LAYOUT "data_layout"
 #define ARMNN_GROUP_NORMALIZATION_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* Debug: The input as it is, reported on its way.
+/* Debug: The unchanged input, which is reported.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_DEBUG "Debug"

@@ -229,7 +229,7 @@ class Library:
 
     @property
     def is_fork_safe(self) -> bool:
-        """Whether a forked child goes on with it; those before Backend API 1.3 were not asked."""
+        """Whether a forked child may use it; backends before API 1.3 count as safe."""
         version = self.api_version.major, self.api_version.minor
         return version < (1, 3) or bool(self.table.flags & abi.BACKEND_FORK_SAFE)
 
@@ -552,7 +552,7 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
 
 
 def code_of(error: Exception) -> int:
-    """Return the code that says the same as an exception."""
+    """Return the code of an exception."""
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code

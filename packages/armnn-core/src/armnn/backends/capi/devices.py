@@ -153,7 +153,7 @@ class NativeQueue(MemoryManager):
         """Do nothing, as above."""
 
     def event(self) -> NativeEvent | None:
-        """Return the end of what was enqueued so far; None where nothing was.
+        """Return the event of the commands enqueued so far; None if there are none.
 
         Raises:
             ArmnnError: The backend failed.
@@ -173,7 +173,7 @@ class NativeQueue(MemoryManager):
             event.wait()
 
     def wait_for(self, event: Event) -> None:
-        """Let what is enqueued from now on begin after an event.
+        """Let the next commands begin after an event.
 
         One of the same C backend is awaited by the device, any other by the host.
         """
@@ -322,7 +322,7 @@ class DeviceMemory:
         *,
         is_read: bool,
     ) -> None:
-        """Copy bytes between a buffer and an array of the host, after what was enqueued.
+        """Copy bytes between a buffer and an array of the host, after earlier commands.
 
         Raises:
             ArmnnError: The backend failed, or the run must end.
@@ -552,7 +552,7 @@ class NativeHandleFactory(TensorHandleFactory):
     def _on_device(
         self, info: TensorInfo, given: Buffer, queue: NativeQueue | None
     ) -> NativeHandle | str:
-        """Return a tensor on memory of another library, or why it cannot stand there."""
+        """Return a tensor on memory of another library, or why there cannot be one."""
         memory = self._memory
         if not memory.has("import_data"):
             return "its table has no import_data"
@@ -726,7 +726,7 @@ class NativeHandle(TensorHandle):
         )
 
     def written(self) -> NativeEvent | None:
-        """Return the end of what was enqueued so far; without streams it is awaited here.
+        """Return the event of the commands enqueued so far; without streams, wait for them.
 
         Raises:
             ArmnnError: The backend failed, or the run must end.

@@ -300,7 +300,7 @@ class NativeGraph:
         return cls(view.layers, view.inputs, view.outputs, version, lets_go=lets_go)
 
     def remember(self) -> None:
-        """Note what the rows were made of, for :meth:`lent_for`.
+        """Record the sources of the rows, for :meth:`lent_for`.
 
         The constants stay lent as long as the graph, whose ``with`` statement ends: to lend them
         again takes a third of the rows.

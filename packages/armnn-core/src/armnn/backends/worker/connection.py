@@ -546,7 +546,7 @@ class WorkerConnection:
         return ending is None or ending.cause in ("killed", "guard")
 
     def error(self) -> WorkerLostError:
-        """Return the error that says how it was lost."""
+        """Return the error of the lost worker."""
         return WorkerLostError(str(self.fault), self.recipe.name)
 
     def close(self) -> None:

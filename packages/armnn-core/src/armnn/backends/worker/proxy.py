@@ -295,7 +295,7 @@ class IsolatedWorkload(Workload):
 
 
 class IsolatedContext(BackendContext):
-    """Tells the worker's backend of networks; ends the worker."""
+    """Notifies the worker's backend of networks; ends the worker."""
 
     def __init__(self, supervisor: Supervisor, remote: RemoteContext) -> None:
         self._supervisor = supervisor

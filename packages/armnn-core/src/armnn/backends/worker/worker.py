@@ -239,7 +239,7 @@ class Served:
         return Answer({"answers": [protocol.encoded_support(each) for each in answers]})
 
     def optimize(self, request: Document, blobs: Sequence[memoryview]) -> Answer:
-        """Return the views that the backend makes of layers; the worker keeps the programs."""
+        """Return the backend's views of layers; the worker keeps the programs."""
         model = self._model(request)
         view, graph = self._graph(request, blobs)
         views = self.backend.optimize_subgraph(view, model)

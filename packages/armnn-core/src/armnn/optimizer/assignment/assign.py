@@ -211,7 +211,7 @@ class Assignment:
         self.refusals.setdefault(layer, []).append(Refusal(backend_id, reason or "gave no reason"))
 
     def final(self, layers: Iterable[Layer]) -> Iterator[Layer]:
-        """Yield layers, or what stands in their place."""
+        """Yield layers, or their replacements."""
         for layer in layers:
             if layer in self.successors:
                 yield from self.final(self.successors[layer])

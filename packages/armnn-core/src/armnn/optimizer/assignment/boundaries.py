@@ -182,7 +182,7 @@ def _carry(
 def _can_import(
     source: str, target: str, registered: TensorHandleFactories, host_source: MemorySource
 ) -> bool:
-    """Return whether tensors of one factory may stand on memory of another.
+    """Return whether tensors of one factory may use memory of another.
 
     They may on a kind of memory that the other one exports, and on a device that both import from,
     except devices that vendors number as they like. Where an import fails, the tensor is copied.

@@ -243,7 +243,7 @@ def _fold_with_followers(
 
 
 def _followers(linear: _LinearLayer, layer: Layer) -> tuple[list[Layer], _PerChannel, _PerChannel]:
-    """Return the arithmetic behind a layer, and what it does."""
+    """Return the arithmetic layers behind a layer, and their functions."""
     found: list[Layer] = []
     factor, offset = np.ones(linear.channels), np.zeros(linear.channels)
     value = layer.output

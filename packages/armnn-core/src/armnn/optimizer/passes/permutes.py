@@ -77,7 +77,7 @@ def cancel_inverse_permutes(network: Network) -> int:
 
 
 def _skip_producer(network: Network, layer: Layer) -> bool:
-    """Let a permutation read what the permutation before it reads."""
+    """Let a permutation read the input of the permutation before it."""
     order = axis_order(layer)
     if order is None:
         return False
@@ -111,7 +111,7 @@ _ELEMENTWISE = ("Activation", "ElementwiseUnary", "FakeQuantization", "Floor")
 
 
 def move_permute_down(network: Network) -> int:
-    """Let element-wise layers read what the permutations before them read.
+    """Let element-wise layers read the inputs of the permutations before them.
 
     All operands must be permuted alike, constants aside, and nothing else may read the permuted
     values. Arm NN moves permutations up (MovePermuteUp, MoveTransposeUp), which would part an

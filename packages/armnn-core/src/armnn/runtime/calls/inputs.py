@@ -425,7 +425,7 @@ class Ports:
     def arrays(
         self, side: Side, given: Mapping[str, Any], *, takes_devices: bool = False
     ) -> Mapping[str, Any]:
-        """Return arrays on the memory of objects with ``__dlpack__``, and all else as it is.
+        """Return arrays on the memory of objects with ``__dlpack__``, and other objects unchanged.
 
         Args:
             side: What is given.
