@@ -38,8 +38,8 @@ from armnn.graph import Layer
 from armnn.profiling import Recorder, layer_times, timed_runs
 from armnn_backend_cl import device as devices
 from armnn_backend_cl.backend import GpuAccBackend
-from armnn_backend_cl.device import QueueEvent, all_devices, open_device
-from armnn_backend_cl.memory import OPENCL
+from armnn_backend_cl.device import Queue, QueueEvent, all_devices, open_device
+from armnn_backend_cl.memory import OPENCL, DeviceMemory
 
 ONLY = ["GpuAcc"]
 
@@ -734,6 +734,29 @@ def test_halves_and_steps_are_rounded_to_the_nearest() -> None:
         np.testing.assert_array_equal(made["half"], data.astype(np.float16))
     assert made["steps"].tolist() == [-2, -2, 127, 127, -3, -3, -4, 0]
     assert made["whole"].tolist() == [1, 1, 255, 255, 0, 0, 0, 2]
+
+
+def test_a_tensor_may_begin_far_behind_the_begin_of_its_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts = []
+
+    class Kernel(cl.Kernel):
+        def set_arg(self, place: int, value: Any) -> None:
+            super().set_arg(place, value)
+            starts.extend([int(value)] if isinstance(value, np.uint64) else [])
+
+    monkeypatch.setattr(cl, "Kernel", Kernel)
+    device, backend = open_device(), GpuAccBackend()
+    queue, memory = Queue(device), DeviceMemory(device)
+    info = TensorInfo((8,), DataType.UNSIGNED8)
+    net = Network("far")
+    y = net.add_floor(net.add_input("x", info))
+    block = memory.create_block(64, queue)
+    x, z = (memory.create_in(info, block, offset) for offset in (2**33, 2**32))
+    model = backend.create_model_context({})
+    backend.create_workload(y.producer, model).bind_in([x], [z], queue)
+    assert starts == [2**33, 2**32]
 
 
 def test_large_tensors_are_refused() -> None:
