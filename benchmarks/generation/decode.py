@@ -8,6 +8,8 @@ process of its own; they take turns, each of which is a prompt of random tokens 
 of which each is the likeliest one. Beside them a loop in C (it needs gcc) reads memory as fast as
 it can: a step has to read all weights and the caches, so that it cannot be faster.
 ``--clock cpu`` measures processor time, which other processes disturb less; threads add up in it.
+Memory is the resident memory over that before the runtime is imported: with its libraries, the
+tokenizer and pages of mapped files. ``--file`` names what armnn loads, as a prepared model.
 
 ``--peers`` names the runtimes beside armnn. "openvino" reads the ONNX file, with caches that each
 step copies; what its front end refuses is printed. "llama.cpp" (the wheel xllamacpp) runs the GGUF
@@ -57,12 +59,13 @@ FIRST_WORDS = 10_000  # that the vocabulary of any decoder has
 READ_BYTES = 128 << 20  # of each thread: more than caches hold
 
 
-def load_armnn(folder: Path, threads: int, _capacity: int) -> Start:
+def load_armnn(folder: Path, threads: int, _capacity: int, file: str | None) -> Start:
     """Return a function that starts a new sequence on CpuAcc, as ``armnn generate`` does."""
     import armnn_generate  # late: a process loads one runtime
 
     options = {"CpuAcc": {"NumberOfThreads": threads}}
-    cache = armnn_generate.load(folder, ["CpuAcc"], backend_options=options).model.new_cache()
+    loaded = armnn_generate.load(folder, ["CpuAcc"], file=file, backend_options=options)
+    cache = loaded.model.new_cache()
 
     def start() -> Step:
         cache.rewind(0)
@@ -170,16 +173,18 @@ def load_llama(_folder: Path, threads: int, capacity: int) -> Turn:
     return turn
 
 
-STARTS = {"armnn": load_armnn, "onnxruntime-genai": load_genai, "openvino": load_openvino}
+STARTS = {"onnxruntime-genai": load_genai, "openvino": load_openvino}
 LLAMA = "llama.cpp"
 PEERS = ("onnxruntime-genai", "openvino", LLAMA)
 
 
-def load_turns(name: str, folder: Path, threads: int, capacity: int, clock: str) -> Turn:
+def load_turns(given: argparse.Namespace) -> Turn:
     """Return a function that takes a turn on a runtime."""
+    name, now = given.runtime, CLOCKS[given.clock]
+    where = given.folder, given.threads[0], given.prompt + given.tokens + 1
     if name == LLAMA:
-        return load_llama(folder, threads, capacity)
-    start, now = STARTS[name](folder, threads, capacity), CLOCKS[clock]
+        return load_llama(*where)
+    start = load_armnn(*where, given.file) if name == "armnn" else STARTS[name](*where)
 
     def turn(prompt: NDArray[np.int64], count: int) -> tuple[float, list[float]]:
         step = start()
@@ -199,8 +204,7 @@ def answer_turns(given: argparse.Namespace) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a runtime prints must not come between the answers
     (before, _), began = resident_bytes(), time.perf_counter()
-    capacity = given.prompt + given.tokens + 1
-    turn = load_turns(given.runtime, given.folder, given.threads[0], capacity, given.clock)
+    turn = load_turns(given)
     print(json.dumps({"load": time.perf_counter() - began}), file=answers, flush=True)
     numbers = np.random.default_rng(0)
     prompt = numbers.integers(0, FIRST_WORDS, (1, given.prompt))
@@ -225,6 +229,7 @@ class RuntimeProcess:
     def __init__(self, runtime: str, threads: int, given: argparse.Namespace) -> None:
         options = {"prompt": given.prompt, "tokens": given.tokens, "clock": given.clock}
         flags = [f"--{name}={value}" for name, value in options.items()]
+        flags += [f"--file={given.file}"] if given.file else []
         command = [sys.executable, "-m", __spec__.name, given.folder, f"--threads={threads}"]
         self._process = subprocess.Popen(
             [*command, f"--runtime={runtime}", *flags],
@@ -371,6 +376,7 @@ def main() -> None:
     """Compare the runtimes, or be one of them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="of onnxruntime-genai, with genai_config.json")
+    parser.add_argument("--file", help="what armnn loads, below the folder")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--prompt", type=int, default=512, help="tokens of it")
     parser.add_argument("--tokens", type=int, default=64, help="that follow")

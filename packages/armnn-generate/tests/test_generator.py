@@ -91,6 +91,20 @@ def test_a_second_turn_computes_its_new_tokens_only(either: Generator) -> None:
     assert alone.tokens == second.tokens
 
 
+def test_a_long_prompt_makes_plans_for_one_size_of_caches(genai_folder: Path) -> None:
+    with armnn_generate.load(genai_folder, ["CpuRef"]) as generator:
+        cache, tokens = generator.model.new_cache(), [*range(256)]
+        for _ in range(2):
+            logits = cache.append([*tokens, 7])
+            cache.rewind(0)
+        plans = {row.specialisation for row in generator.model.network.report}
+        assert len(plans) == 2  # of 128 tokens and of one
+        apart = generator.model.new_cache()
+        apart.append(tokens[:100])
+        apart.append(tokens[100:])
+        np.testing.assert_allclose(apart.append([7]), logits, rtol=0, atol=1e-5)
+
+
 def test_a_prompt_that_differs_computes_what_differs(either: Generator) -> None:
     chat = either.conversation()
     tokens = [*range(40)]

@@ -60,6 +60,7 @@ class LanguageModel:
         folder: The facts of its folder.
         short_context: The most tokens of a text that is computed with the angles of short texts,
             where the model has others for longer ones; else the context.
+        can_grow: Whether the model leaves the room of caches open.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class LanguageModel:
         self.caches = caches_of(folder, self.network.inputs, self.network.outputs)
         rooms = [self.network.inputs[name].shape or () for name in self.caches]
         fixed = [shape[2] for shape in rooms if len(shape) == 4 and isinstance(shape[2], int)]
+        self.can_grow = not fixed
         if fixed:  # as in a prepared model
             self.folder = replace(folder, context_length=min(*fixed, folder.context_length))
         most = self.folder.context_length
@@ -395,6 +397,20 @@ class _CacheInPlace(TokenCache):
             # A text is as long for the model as its cache has room: no block may go beyond that.
             capacity = model.short_context
         self._stream = model.network.stream(capacity=capacity)
+        self._rows = _BLOCK
+
+    def append(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+        """Compute tokens; see :meth:`TokenCache.append`.
+
+        An empty cache gets room for all of them and the one after them at once, as each size of
+        caches has plans of its own.
+        """
+        model = self.model
+        rows = -(-(len(tokens) + 1) // _BLOCK) * _BLOCK
+        may_grow = model.can_grow and model.short_context == model.folder.context_length
+        if may_grow and not self.tokens and self._rows < rows and len(tokens) <= self.room:
+            self._stream, self._rows = model.network.stream(capacity=rows), rows
+        return super().append(tokens)
 
     def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
         self._forget_others()
