@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from numpy.typing import NDArray
@@ -117,6 +118,28 @@ def test_another_attention_keeps_its_caches(name: str) -> None:
         tokens = np.arange(rows)[None]
         found = model.run(oracle.feeds(tokens))["logits"]
         np.testing.assert_allclose(found, oracle.logits(tokens), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("place", "is_attention"), [("input", True), ("output", False)])
+def test_each_layer_is_looked_at(place: str, is_attention: bool) -> None:
+    """The second layer alone halves its scores, another scale, or its weights."""
+    model = onnx.load_from_string(exported(EXPORTS["eager"]))
+    _, softmax = (node for node in model.graph.node if node.op_type == "Softmax")
+    half = onnx.numpy_helper.from_array(np.array(0.5, np.float32), "half")
+    model.graph.initializer.append(half)
+    at = [*model.graph.node].index(softmax)
+    (name,) = getattr(softmax, place)
+    getattr(softmax, place)[0] = "whole" if place == "output" else "halved"
+    ends = ("whole", name) if place == "output" else (name, "halved")
+    halving = onnx.helper.make_node("Mul", [ends[0], "half"], [ends[1]])
+    model.graph.node.insert(at + (place == "output"), halving)
+    content = model.SerializeToString()
+    oracle, tokens = Oracle(content), np.arange(5)[None]
+    loaded = armnn.load_model(content, ["CpuRef"], states="auto")
+    assert bool(loaded.caches) == is_attention
+    if is_attention:
+        made = loaded.stream(capacity=16).run({"input_ids": tokens})["logits"]
+        np.testing.assert_allclose(made, oracle.logits(tokens), rtol=1e-4, atol=1e-4)
 
 
 def test_caches_grow_that_are_no_states() -> None:

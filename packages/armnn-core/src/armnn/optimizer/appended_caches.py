@@ -275,9 +275,13 @@ class _Recognizer:
             name = missing.input.name if missing else ""
             raise _UnlikeError(f"attention to {name!r} is not found")
         shapes = self._shapes([each.query for each in found], self._fitted(_SIZES[0]))
-        forms = self._forms(found, shapes)
+        first = self._first_alike(found, shapes)
+        few = sorted(set(first))
+        forms = dict(
+            zip(few, self._forms([found[i] for i in few], [shapes[i] for i in few]), strict=True)
+        )
         positions = self._positions(found, shapes)
-        return self._edited(found, forms, positions)
+        return self._edited(found, [forms[index] for index in first], positions)
 
     # -- attention ---------------------------------------------------------------------------------
 
@@ -314,6 +318,47 @@ class _Recognizer:
         """Return the one cache whose rows a value has."""
         layers = _behind(value, _MOVING, lambda layer: layer.output in self._caches)
         return self._caches[layers[0].output] if len(layers) == 1 else None
+
+    def _first_alike(self, found: Sequence[_Attention], shapes: Sequence[_Static]) -> list[int]:
+        """Return for each attention the index of the first one that is computed in the same way.
+
+        The layers of a model are alike, and computing one of them tells of all.
+        """
+        numbers: dict[Any, int] = {}
+
+        def number(*key: Any) -> int:
+            return numbers.setdefault(key, len(numbers))
+
+        known = {
+            value: number("cache", _with_rows(cache, 0, 0), value.info.data_type)
+            for value, cache in self._caches.items()
+        }
+        for each, shape in zip(found, shapes, strict=True):
+            known[each.query] = number("query", shape, each.query.info.data_type)
+        ends = {each.layer.output: index for index, each in enumerate(found)}
+        first: dict[int, int] = {}
+        needed = _read_layers(ends, {*known})
+        made = [*range(len(found))]
+        for layer in self._order:
+            if layer not in needed:
+                continue
+            read: list[Any] = [
+                None if each is None else known.get(each, each) for each in layer.inputs
+            ]
+            dims = layer.inputs[0].info.shape if layer.type == "Shape" and layer.inputs[0] else None
+            if dims is not None and None not in dims:
+                read = [dims]
+            elif layer.type == "Input" or (layer.data is not None and layer.data.size > _MANY):
+                read = [layer]
+            elif layer.data is not None:
+                read = [layer.data.tobytes(), layer.data.shape]
+            types = [value.info.data_type for value in layer.outputs]
+            own = number(layer.type, repr(layer.descriptor), *read, *types)
+            for value in layer.outputs:
+                known.setdefault(value, number("output", own, value.index))
+                if value in ends:
+                    made[ends[value]] = first.setdefault(own, ends[value])
+        return made
 
     def _forms(self, found: Sequence[_Attention], shapes: Sequence[_Static]) -> list[_Form]:
         """Return the parameters of attention.
