@@ -34,7 +34,7 @@ learns that there was a problem."""
 
 
 def draw_page() -> Image.Image:
-    """Return the upright page, in 8-bit grey."""
+    """Return the upright page, in 8-bit gray."""
     page = Image.new("L", (SIZE, SIZE), color=250)
     draw = ImageDraw.Draw(page)
     draw.text((MARGIN, MARGIN), TITLE, font=ImageFont.load_default(30), fill=20)

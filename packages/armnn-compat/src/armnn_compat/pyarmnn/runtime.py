@@ -297,7 +297,7 @@ class IRuntime:
 
 
 def _check(options: CreationOptions) -> None:
-    """Raise RuntimeError for options that nothing could honour."""
+    """Raise RuntimeError for options that nothing could honor."""
     profiling = options.m_ProfilingOptions
     if profiling.m_TimelineEnabled and not profiling.m_EnableProfiling:
         raise RuntimeError(

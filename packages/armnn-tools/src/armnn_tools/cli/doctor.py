@@ -258,7 +258,7 @@ def _show(diagnosis: Diagnosis) -> None:
         )
     print_table(
         "Environment",
-        ["variable", "value", "honoured"],
+        ["variable", "value", "honored"],
         [(v.name, v.value or "not set", v.honoured) for v in diagnosis.variables],
     )
     _show_findings(diagnosis.findings)
