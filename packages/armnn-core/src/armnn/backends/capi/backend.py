@@ -395,6 +395,7 @@ class NativeBackend(NetworkBackend, CachingBackend):
         library.has_created = True
         with _noted(library):
             failure = attempt(
+                library,
                 library.required("create"),
                 library.host.table,
                 option_array(options, arena),

@@ -613,19 +613,20 @@ def call_of(
         ArmnnError: It failed.
         BaseException: A host callback failed during the call.
     """
-    if library.has_ended:
-        check_open(library)
-    failure = attempt(function, *args)
+    failure = attempt(library, function, *args)
     if failure is not None:
         raise exception_of(failure, library, action, names)
 
 
-def attempt(function: Callable[..., int], *args: object) -> Failure | None:
+def attempt(library: Library, function: Callable[..., int], *args: object) -> Failure | None:
     """Call such a function; return its failure, if any.
 
     Raises:
+        ArmnnError: The library may not be called any more.
         BaseException: A host callback failed during the call.
     """
+    if library.has_ended:
+        check_open(library)
     _catch_interrupts()
     failure = guarded_caller.attempt(function, *args)
     if stored:

@@ -284,7 +284,7 @@ def _compiled(
     args, pointer = struct(abi.CompileArgs), ctypes.c_void_p()
     args.options, args.num_options = model.option_array, len(model.options)
     args.call_id, args.deadline_ns = call_ids
-    failure = attempt(compile_now, graph.struct, args, ctypes.byref(pointer))
+    failure = attempt(library, compile_now, graph.struct, args, ctypes.byref(pointer))
     if failure is None:
         return pointer.value
     if failure.code == abi.UNSUPPORTED_NODE and not graph.gone:

@@ -213,7 +213,7 @@ def _attempted(
 ) -> NativeObject | Failure:
     """Return the object that a C function makes, or its failure."""
     pointer = ctypes.c_void_p()
-    failure = attempt(make, *args, ctypes.byref(pointer))
+    failure = attempt(backend.library, make, *args, ctypes.byref(pointer))
     if failure is not None:
         return failure
     if pointer.value is None:
@@ -404,15 +404,16 @@ class DeviceMemory:
         behind: tuple[object, ...] = (),
     ) -> None:
         """Call a function that may wait; of armnn.device/2 it learns whether to stop."""
+        library = self.backend.library
         if self.is_placed:
             with watched_call() as (call_id, _):
-                failure = attempt(function, *args, _stream_of(queue), call_id, *behind)
+                failure = attempt(library, function, *args, _stream_of(queue), call_id, *behind)
             raise_stored()
             name_deadline(failure)
         else:
-            failure = attempt(function, *args)
+            failure = attempt(library, function, *args)
         if failure is not None:
-            raise exception_of(failure, self.backend.library, action)
+            raise exception_of(failure, library, action)
 
 
 def _stream_of(queue: NativeQueue | None) -> int | None:

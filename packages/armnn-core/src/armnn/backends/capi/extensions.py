@@ -67,7 +67,7 @@ class NativeSharedMemory(SharedMemory):
             raise InvalidArgumentError(
                 f"backend {library.id!r} cannot {action}: expected at least 1"
             )
-        failure = attempt(make, self._backend.pointer, *args, ctypes.byref(pointer))
+        failure = attempt(library, make, self._backend.pointer, *args, ctypes.byref(pointer))
         if failure is not None:
             raise exception_of(failure, library, action)
         if pointer.value is None:
@@ -114,7 +114,7 @@ class _NativeBuffer(SharedBuffer):
         """
         buffer, fd, offset = self._open(), ctypes.c_int32(-1), ctypes.c_uint64()
         into = ctypes.byref(fd), ctypes.byref(offset)
-        failure = attempt(self._table.export_fd, buffer.pointer, *into)
+        failure = attempt(buffer.library, self._table.export_fd, buffer.pointer, *into)
         if failure is not None:
             raise exception_of(failure, buffer.library, f"export a buffer of {self._size} bytes")
         return fd.value, offset.value

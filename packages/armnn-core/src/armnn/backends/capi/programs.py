@@ -29,7 +29,6 @@ from armnn.backends.cache import (
 )
 from armnn.backends.capi.calls import (
     attempt,
-    check_open,
     compile_details,
     exception_of,
     guarded,
@@ -179,8 +178,8 @@ class NativeProgram(NativeObject, Program):
             ArmnnError: The backend made none.
         """
         library, pointer = self.library, ctypes.c_void_p()
-        check_open(library)
-        failure = attempt(library.required("context_create"), self.pointer, ctypes.byref(pointer))
+        create = library.required("context_create")
+        failure = attempt(library, create, self.pointer, ctypes.byref(pointer))
         if failure is not None or pointer.value is None:
             action = f"make an execution context for {self.title}"
             if failure is not None:
@@ -401,7 +400,7 @@ def _read(
     if check_blob is not None:
         arena, state = Arena(), ctypes.c_int32(abi.BLOB_UNUSABLE)
         text = arena.text(found.json())
-        failure = attempt(check_blob, backend.pointer, device, text, ctypes.byref(state))
+        failure = attempt(library, check_blob, backend.pointer, device, text, ctypes.byref(state))
         if failure is not None:
             raise StaleEntryError(failure.text or f"check_blob failed with code {failure.code}")
         if state.value not in _GOOD:
@@ -413,10 +412,12 @@ def _read(
     with compile_details() as details, stage("read"):
         in_place = library.deserialize_mapped
         if in_place is None or content.ctypes.data % _ALIGNMENT:
-            failure = attempt(library.required("deserialize"), *given, ctypes.byref(pointer))
+            failure = attempt(
+                library, library.required("deserialize"), *given, ctypes.byref(pointer)
+            )
         else:  # the program reads its constants where they are
             lent = _lend(content)
-            failure = attempt(in_place, *given, _GIVE_BACK, lent, ctypes.byref(pointer))
+            failure = attempt(library, in_place, *given, _GIVE_BACK, lent, ctypes.byref(pointer))
     if failure is not None:
         raise StaleEntryError(failure.text or f"deserialize failed with code {failure.code}")
     return NativeProgram(
@@ -436,7 +437,8 @@ def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> s
     callback = abi.WriteFn(guarded(abi.INTERNAL)(write))
     try:
         block = cache.block()
-        failure = attempt(program.library.required("serialize"), program.pointer, callback, None)
+        library = program.library
+        failure = attempt(library, library.required("serialize"), program.pointer, callback, None)
     except OSError as error:
         return str(error)
     if failure is not None:
