@@ -496,6 +496,29 @@ def test_rows_of_weights_that_are_in_their_order(
             parse(made.SerializeToString())
 
 
+@pytest.mark.parametrize(("gathered", "blocked"), [(0, 2), (2, 0), (1, 1), (1, -1), (-1, 2)])
+@pytest.mark.parametrize("kind", [onnx.TensorProto.UINT4, onnx.TensorProto.INT4])
+def test_numbers_of_4_bits_along_any_axis(
+    run: Run, model: Model, gathered: int, blocked: int, kind: int
+) -> None:
+    shape, blocks = [3, 5, 17], [3, 5, 17]
+    blocks[blocked] = -(-shape[blocked] // 16)
+    held = {}
+    for name, dims in (("data", shape), ("points", blocks)):
+        numbers = RNG.integers(0, 8, dims)
+        held[name] = helper.make_tensor(name, kind, dims, numbers.reshape(-1))
+    axes = {"gather_axis": gathered, "quantize_axis": blocked}
+    nodes = node("GatherBlockQuantized", ["data", "ids", "scales", "points"], ["y"], **axes)
+    nodes.attribute.append(helper.make_attribute("block_size", 16))
+    feeds = {"ids": np.array([[2, 0], [1, 1]])}
+    made = model(nodes, feeds, ["y"], {"scales": reals(*blocks)}, opset=21)
+    made.graph.initializer.extend(held.values())
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    made.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    (expected,) = ort.InferenceSession(made.SerializeToString()).run(None, feeds)
+    np.testing.assert_allclose(run(made, feeds)[0], expected, 1e-5, 1e-6)
+
+
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("has_points", [False, True])
 def test_rows_of_few_bits(agree: Callable[..., None], bits: int, has_points: bool) -> None:
@@ -852,7 +875,7 @@ def test_sequences_that_are_too_long_are_refused(model: Model) -> None:
         ("MatMulNBits", {"block_size": 24}, "a power of two of 16 or more"),
         ("MatMulNBits", {"K": 48}, "its rows have 64 numbers: expected 48"),
         ("MatMulNBits", {"N": 5}, "expected 160 elements in 5 rows"),
-        ("GatherBlockQuantized", {"gather_axis": 1}, "gathers along another axis"),
+        ("GatherBlockQuantized", {"gather_axis": 1}, "gathers bytes along another axis"),
         ("GatherBlockQuantized", {"bits": 5}, "its numbers have 5 bits"),
         ("GatherBlockQuantized", {"block_size": 20}, "a power of two of 16 or more"),
     ],

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armnn.graph import Value
-from armnn.parsing.conversion import NotKnownYetError, RefusedError, add_layer, cast, reshape
+from armnn.parsing.conversion import (
+    NotKnownYetError,
+    RefusedError,
+    add_layer,
+    cast,
+    reshape,
+    transpose,
+)
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
 from armnn_parser_onnx._registry import operator
@@ -379,10 +386,7 @@ def gather_block_quantized(operation: Operation) -> Value:
     """Add Gather of bytes, scales and zero points, and DequantizeBlocks of the gathered rows."""
     rank, kind = len(operation.shape()), operation.data_type(0)
     gathered = operation.axis(operation.integer("gather_axis"), rank)
-    if gathered != 0 or operation.axis(operation.integer("quantize_axis"), rank) != rank - 1:
-        raise RefusedError(
-            "it gathers along another axis than the first, or blocks are not along the last"
-        )
+    blocked = operation.axis(operation.integer("quantize_axis"), rank)
     bits, block_size = operation.integer("bits"), operation.integer("block_size")
     if kind is DataType.UNSIGNED8 and bits not in (2, 4, 8):
         raise RefusedError(f"its numbers have {bits} bits")
@@ -392,14 +396,17 @@ def gather_block_quantized(operation: Operation) -> Value:
         raise operation.error(
             f"the attribute 'block_size' is {block_size}: expected a power of two of 16 or more"
         )
+    if (gathered, blocked) != (0, rank - 1):
+        return _gathered_from_whole(operation, kind, gathered, blocked)
     if kind is DataType.UNSIGNED8:
         data, points = operation.input(), operation.optional_input(3)
+        size = operation.shape_of(data)[-1]
+        if not isinstance(size, int):
+            raise NotKnownYetError("the length of its rows is not known")
+        size = size * 8 // bits
     else:
-        bits = 4
-        data, points = _packed_fours(operation, kind)
-    size = operation.shape_of(data)[-1]
-    if not isinstance(size, int):
-        raise NotKnownYetError("the length of its rows is not known")
+        bits, size = 4, operation.known(0).shape[-1]
+        data, points = _packed_fours(operation, kind, -1)
     found = [
         None
         if value is None
@@ -414,17 +421,54 @@ def gather_block_quantized(operation: Operation) -> Value:
         found,
         bits=bits,
         block_size=block_size,
-        size=size * 8 // bits,
+        size=size,
     )
 
 
-def _packed_fours(operation: Operation, kind: DataType) -> tuple[Value, Value | None]:
-    """Return rows and zero points of four bits in bytes; those of signed ones are moved by 8."""
-    data = operation.known(0)
-    if data.shape[-1] % 2:
-        raise RefusedError(f"its rows have {data.shape[-1]} numbers, which is odd")
+def _gathered_from_whole(
+    operation: Operation, kind: DataType, gathered: int, blocked: int
+) -> Value:
+    """Add Gather of a table that is dequantized as a whole, for axes that are not the usual ones.
+
+    Raises:
+        RefusedError: The numbers are packed into bytes along the last axis.
+    """
+    if kind is DataType.UNSIGNED8:
+        raise RefusedError(
+            "it gathers bytes along another axis than the first, or blocks are not along the last"
+        )
+    rows, points = _packed_fours(operation, kind, blocked)
+    scales = operation.network.add_constant(
+        np.moveaxis(operation.known(2), blocked, -1), name=operation.layer_name("scales")
+    )
+    whole = add_layer(
+        operation,
+        "DequantizeBlocks",
+        [rows, scales, points],
+        "whole",
+        bits=4,
+        block_size=operation.integer("block_size"),
+        size=operation.known(0).shape[blocked],
+    )
+    axes = [*range(len(operation.shape()) - 1)]
+    axes.insert(blocked, len(axes))
+    table = transpose(operation, whole, axes, "table")
+    return operation.network.add_gather(
+        table, operation.input(1), axis=gathered, name=operation.layer_name()
+    )
+
+
+def _packed_fours(operation: Operation, kind: DataType, axis: int) -> tuple[Value, Value | None]:
+    """Return rows and zero points of four bits in bytes; those of signed ones are moved by 8.
+
+    Args:
+        operation: The operator.
+        kind: Its type of four bits.
+        axis: The axis of blocks, the last one of what is returned.
+    """
+    data = np.moveaxis(operation.known(0), axis, -1)
     if operation.has_input(3):
-        given = operation.known(3)
+        given = np.moveaxis(operation.known(3), axis, -1)
     else:
         blocks = -(-data.shape[-1] // operation.integer("block_size"))
         given = np.zeros((*data.shape[:-1], blocks), np.int8)
