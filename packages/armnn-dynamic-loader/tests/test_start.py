@@ -42,7 +42,7 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
             path: Outcome(id="Any", api_version=BackendVersion(1, 0), version="1") for path in paths
         }
 
-    monkeypatch.setattr(source, "_try_out", pass_all)
+    monkeypatch.setattr(source, "try_out", pass_all)
 
 
 @pytest.mark.usefixtures("untried")

@@ -107,7 +107,7 @@ class RefWorkload(Workload):
         function = partial(op.function, layer.descriptor, *typed, *seen)
         self._function: Callable[..., Array | tuple[Array, ...]] = function
         whole = model.quantized_arithmetic is QuantizedArithmetic.INTEGER
-        form = _integer_form(layer) if whole else None
+        form = integer_form(layer) if whole else None
         self._into = False
         if form is not None:
             self._function = form.function or function
@@ -189,10 +189,6 @@ class RefWorkload(Workload):
                 size = value.info.num_elements * argument.decode.dtype.itemsize
                 end += -(-size // ALIGNMENT) * ALIGNMENT
         self._scratch_bytes = end
-
-
-def _integer_form(layer: Layer) -> IntegerForm | None:
-    return integer_form(layer)
 
 
 def _places(layer: Layer) -> Sequence[int]:

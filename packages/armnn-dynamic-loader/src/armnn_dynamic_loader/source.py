@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -79,7 +79,9 @@ class DynamicBackends(BackendSource):
         """Return a record for each file, in order of precedence."""
         folders = search_path(options)
         warn_of(folders)
-        gate = _Gate(options, crash_records(functools.partial(_trial_load, options.probe_timeout)))
+        gate = _Gate(
+            options, crash_records(functools.partial(trial_load, seconds=options.probe_timeout))
+        )
         records = [gate.checked(record) for record in examine_folders(folders)]
         if options.probe == "off":  # without an id, a file is opened here: see open_library
             records = [
@@ -302,14 +304,14 @@ def _tried_out(
                             touched[announced] = known
                         else:
                             waiting[record.path] = announced
-        fresh = _try_out(waiting, options.probe_timeout) if waiting else {}
+        fresh = try_out(waiting, options.probe_timeout) if waiting else {}
         if is_twice and waiting:
             passed = [
                 path
                 for path, outcome in fresh.items()
                 if not outcome.reason and not waiting[path].isolation  # never in this process
             ]
-            fresh |= _try_out_beside(passed, options.probe_timeout)
+            fresh |= try_out_beside(passed, options.probe_timeout)
         found = touched | {
             waiting[path]: (outcome, waiting[path].sha256 or "") for path, outcome in fresh.items()
         }
@@ -321,20 +323,6 @@ def _tried_out(
         else record
         for record in records
     ]
-
-
-def _trial_load(seconds: float, path: str) -> str:
-    return trial_load(path, seconds)
-
-
-def _try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
-    # Late, like the core's adapter above: a third of the time that a runtime takes to start on
-    # files that are known, and nothing of it is needed for that.
-    return try_out(paths, timeout)
-
-
-def _try_out_beside(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
-    return try_out_beside(paths, timeout)
 
 
 def _announced(record: FileRecord, gate: _Gate) -> FileRecord:

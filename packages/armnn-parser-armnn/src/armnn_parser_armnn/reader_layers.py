@@ -97,12 +97,7 @@ class StoredOperation:
         member = (self.record.table if table is None else table).table(name)
         return None if member is None else self.added_constant(member, name)
 
-    def added_constant(
-        self,
-        member: FlatTable,
-        part: str,
-        info: Callable[[FlatTable], TensorInfo] = read_info,
-    ) -> Value:
+    def added_constant(self, member: FlatTable, part: str) -> Value:
         """Add a stored constant.
 
         Raises:
@@ -112,7 +107,7 @@ class StoredOperation:
         table = member.table("info")
         if table is None:
             raise ParseError("a constant of it has no tensor info")
-        found = info(table)
+        found = read_info(table)
         data = read_constant(member, found)
         return self.network.add_constant(data, found, name=self.free_name(part))
 

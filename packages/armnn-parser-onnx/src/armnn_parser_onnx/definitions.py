@@ -134,20 +134,18 @@ def _integer(node: Node, name: str, default: int = 0) -> int:
     return next((a.i for a in node.attribute if a.name == name), default)
 
 
-def _channels_last(node: Node, body: str, rank: int = 4) -> str:
-    """Transpose around a body that expects the channels last.
+def _channels_last(node: Node, body: str) -> str:
+    """Transpose around a body that expects the channels of images last.
 
     The body reads ``real`` and makes ``made``.
     """
     if not _integer(node, "channels_last"):
         return body
-    last = [0, rank - 1, *range(1, rank - 1)]
-    first = [0, *range(2, rank), 1]
     body = re.sub(r"\breal\b", "real_first", body)
     body = re.sub(r"\bmade\b", "made_first", body)
     return (
-        f"real_first = Transpose <perm = {last}> (real) {body} "
-        f"made = Transpose <perm = {first}> (made_first)"
+        f"real_first = Transpose <perm = [0, 3, 1, 2]> (real) {body} "
+        f"made = Transpose <perm = [0, 2, 3, 1]> (made_first)"
     )
 
 

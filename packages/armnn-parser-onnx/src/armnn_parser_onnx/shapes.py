@@ -13,13 +13,13 @@ from armnn.types import ReduceOperation
 from armnn_parser_onnx.operation import Operation
 
 
-def reshape_like(operation: Operation, value: Value, like: Value, part: str = "") -> Value:
+def reshape_like(operation: Operation, value: Value, like: Value) -> Value:
     """Reshape a value like another of as many elements."""
     shape = operation.shape_of(like)
     target = None if 0 in shape else reshape_target(shape)
     if target is not None:
-        return reshape(operation, value, target, part)
-    return add_layer(operation, "Reshape", [value, shape_vector(operation, like)], part)
+        return reshape(operation, value, target)
+    return add_layer(operation, "Reshape", [value, shape_vector(operation, like)])
 
 
 def reshape_to_groups(

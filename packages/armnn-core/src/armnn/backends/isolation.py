@@ -57,7 +57,7 @@ class Workers:
         self._isolated: dict[FoundBackend, FoundBackend] = {}
         self._placed: dict[str, FoundBackend] = {}
         self._made: WeakSet[IsolatedBackend] = WeakSet()
-        self._note = _use_note() if options.isolate == "auto" else None
+        self._note = UseNote() if options.isolate == "auto" else None
 
     @property
     def placed(self) -> Sequence[FoundBackend]:
@@ -190,10 +190,6 @@ class Workers:
                 "not set."
             )
         return tuple(command)
-
-
-def _use_note() -> UseNote:
-    return UseNote()
 
 
 def _importable(entry: BackendEntry) -> str:

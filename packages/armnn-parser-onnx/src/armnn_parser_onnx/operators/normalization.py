@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def instance_normalization(operation: Operation) -> Value:
         data_layout=DataLayout.NCHW,
         name=operation.layer_name("" if rank == 4 else "image"),
     )
-    return result if rank == 4 else _like(operation, result, value)
+    return result if rank == 4 else reshape_like(operation, result, value)
 
 
 @operator("GroupNormalization", since=21)
@@ -251,49 +251,32 @@ def local_response_normalization(operation: Operation) -> Value:
         data_layout=DataLayout.NCHW,
         name=operation.layer_name("" if rank == 4 else "image"),
     )
-    return result if rank == 4 else _like(operation, result, value)
+    return result if rank == 4 else reshape_like(operation, result, value)
 
 
 def _as_image(operation: Operation, value: Value, rank: int) -> Value:
     """Merge the axes behind the channels."""
-    return _in_groups(operation, value, [[0], [1], [], list(range(2, rank))], "as_image")
+    return reshape_to_groups(operation, value, [[0], [1], [], list(range(2, rank))], "as_image")
 
 
-def _in_groups(
-    operation: Operation, value: Value, groups: Sequence[Sequence[int]], part: str
-) -> Value:
-    return reshape_to_groups(operation, value, groups, part)
-
-
-def _like(operation: Operation, value: Value, like: Value) -> Value:
-    return reshape_like(operation, value, like)
-
-
-def _softmax_operator(name: str, add: Callable[[Operation, Value, int, str], Value]) -> None:
+def _softmax_operator(name: str) -> None:
     @operator(name)
     def flattened(operation: Operation) -> Value:
         """Flatten the axes from ``axis`` on, as before opset 13."""
         value, shape = operation.input(), operation.shape()
         axis = operation.axis(operation.integer("axis", 1), len(shape))
         if all(dim == 1 for dim in shape[axis + 1 :]):
-            return add(operation, value, axis, "")
+            return add_layer(operation, name, [value], axis=axis)
         groups = [list(range(axis)), list(range(axis, len(shape)))]
-        matrix = _in_groups(operation, value, groups, "as_matrix")
-        return _like(operation, add(operation, matrix, 1, "matrix"), value)
+        matrix = reshape_to_groups(operation, value, groups, "as_matrix")
+        made = add_layer(operation, name, [matrix], "matrix", axis=1)
+        return reshape_like(operation, made, value)
 
     @operator(name, since=13)
     def along_axis(operation: Operation) -> Value:
         axis = operation.axis(operation.integer("axis"), len(operation.shape()))
-        return add(operation, operation.input(), axis, "")
+        return add_layer(operation, name, [operation.input()], axis=axis)
 
 
-def _add_softmax(operation: Operation, value: Value, axis: int, part: str) -> Value:
-    return add_layer(operation, "Softmax", [value], part, axis=axis)
-
-
-def _add_log_softmax(operation: Operation, value: Value, axis: int, part: str) -> Value:
-    return add_layer(operation, "LogSoftmax", [value], part, axis=axis)
-
-
-_softmax_operator("Softmax", _add_softmax)
-_softmax_operator("LogSoftmax", _add_log_softmax)
+_softmax_operator("Softmax")
+_softmax_operator("LogSoftmax")

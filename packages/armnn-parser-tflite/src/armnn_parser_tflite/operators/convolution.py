@@ -25,15 +25,13 @@ from armnn_parser_tflite.weights import bias, static_weights
 _LARGEST = 2**24
 
 
-def positive(operation: Operation, options: FlatTable, name: str, default: int = 1) -> int:
+def positive(operation: Operation, options: FlatTable, name: str) -> int:
     """Return a stride, dilation or size of a window.
 
     Raises:
         ParseError: It is not above 0, or larger than any image.
     """
-    number = options.integer(name)
-    if number == 0:
-        number = default  # what a file that leaves the options out says
+    number = options.integer(name) or 1  # 0 in a file that leaves the options out
     if not 0 < number <= _LARGEST:
         raise operation.error(f"{name} is {number}: expected 1 to {_LARGEST}")
     return number

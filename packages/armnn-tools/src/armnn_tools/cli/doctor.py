@@ -472,7 +472,7 @@ def diagnose(
         dynamic=asked_by(options) or "no folder to scan was given",
         folders=folders,
         pools=pools,
-        import_times=_import_times(_entry_points()) if times_imports else (),
+        import_times=tuple(map(_import_time, _entry_points())) if times_imports else (),
         variables=_variables(options.dynamic_backends_path),
         findings=tuple(dict.fromkeys(findings)),
         unusable=tuple(backend_id for backend_id in problems if backend_id),
@@ -711,12 +711,8 @@ def _unknown_ids(known: Iterable[str]) -> list[str]:
     return found
 
 
-def _import_times(entry_points: Iterable[metadata.EntryPoint]) -> tuple[ImportTime, ...]:
-    """Import the module of each entry point in a fresh interpreter of its own."""
-    return tuple(_import_time(entry_point) for entry_point in entry_points)
-
-
 def _import_time(entry_point: metadata.EntryPoint) -> ImportTime:
+    """Import the module of an entry point in a fresh interpreter of its own."""
     call = PythonCall(f"{__name__}:print_seconds", [entry_point.module])
     ending = run(call, Bounds(seconds=_IMPORT_SECONDS, output=None))
     try:
