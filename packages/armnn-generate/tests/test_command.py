@@ -48,7 +48,7 @@ def test_the_text_is_on_stdout_and_the_speed_on_stderr(
     assert printed == "".join(command._for_terminal(text) + "\n" for text in expected)
     # The second prompt has nothing in common with the first one.
     assert told.startswith("prompt 10 tokens (")
-    assert "/s); text 10 tokens (" in told
+    assert "/s); text 12 tokens (" in told
     assert "% of the memory's " in told
 
 

@@ -130,7 +130,8 @@ def _checked(
             reason = _NOT_HERE.get(name, "")
             others = {**_OF_RUNTIME, **_OF_MODEL}
             if name in others:
-                reason = f"it is one of {'a model' if name in _OF_MODEL else 'a runtime'}"
+                model, runtime = "a model (--option)", "a runtime (--runtime-option)"
+                reason = f"it is one of {model if name in _OF_MODEL else runtime}"
             because = f", as {reason}" if reason else ""
             raise InvalidArgumentError(
                 f"backend 'GpuAcc' does not know the option {name!r} of {whose}{because}: expected "

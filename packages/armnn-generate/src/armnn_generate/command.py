@@ -185,7 +185,7 @@ def generate(arguments: argparse.Namespace) -> int:
             if arguments.json:
                 print_json(_document(arguments, generator, made, measured, load_seconds))
             else:
-                print(_summary(measured), file=sys.stderr)
+                print(_summary(made, measured), file=sys.stderr)
     return 0
 
 
@@ -268,13 +268,16 @@ def _bandwidth() -> float:
     return _BANDWIDTH_BYTES / min(seconds)
 
 
-def _summary(measured: Mapping[str, Any]) -> str:
+def _summary(made: Sequence[tuple[Prompt, Generation]], measured: Mapping[str, Any]) -> str:
+    """Return the line about all texts; their first tokens come with the prompts, at its speed."""
+    text_tokens = sum(len(each.tokens) for _, each in made)
+
     def speed(value: float | None) -> str:
         return "" if value is None else f" ({value:.1f}/s)"
 
     told = [
         f"prompt {measured['prompt_tokens']} tokens{speed(measured['prompt_tokens_per_second'])}",
-        f"text {measured['decode_tokens']} tokens{speed(measured['decode_tokens_per_second'])}",
+        f"text {text_tokens} tokens{speed(measured['decode_tokens_per_second'])}",
     ]
     if measured["share_of_bandwidth"] is not None:
         told.append(

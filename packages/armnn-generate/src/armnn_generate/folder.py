@@ -348,7 +348,9 @@ def _inside(folder: Path, name: str) -> Path:
     if not is_inside:
         raise ModelFileError(f"{name!r} leads out of the folder {str(folder)!r}")
     if not is_file:
-        raise ModelFileNotFoundError(f"the folder {str(folder)!r} has no file {name!r}")
+        raise ModelFileNotFoundError(
+            f"the folder {str(folder)!r} has no file {name!r}: copy it from where the model is from"
+        )
     return path
 
 

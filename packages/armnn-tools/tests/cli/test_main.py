@@ -123,6 +123,15 @@ def test_a_command_that_does_not_exist_has_a_suggestion(
     assert capsys.readouterr().err.endswith(f"{hint}\n")
 
 
+def test_text_generation_that_is_not_installed_says_what_brings_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, alone=True), pytest.raises(SystemExit):
+        main(["generate", "folder"])
+    told = capsys.readouterr().err
+    assert "there is no command 'generate'; armnn-generate brings it: pip install --no-i" in told
+
+
 @pytest.fixture
 def command_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | int], None]:
     """Replace all commands by "it", which raises or returns."""

@@ -260,6 +260,8 @@ def test_a_malformed_option_is_refused(text: str) -> None:
 def test_an_option_has_one_value() -> None:
     with pytest.raises(InvalidArgumentError, match=r"--option was given twice for A.x"):
         backend_options(["A.x=1", "A.x=2"])
+    with pytest.raises(InvalidArgumentError, match=r"^--runtime-option was given twice for A\.x$"):
+        backend_options(["A.x=1", "A.x=2"], "--runtime-option")
 
 
 @pytest.mark.parametrize(
@@ -336,3 +338,11 @@ def test_tensors_are_shown_on_standard_error(capsys: pytest.CaptureFixture[str])
         "conv (1): float32[2, 2] from -2 to 4, mean 1.5",
         "none (0): int8[0, 3]",
     ]
+
+
+def test_an_option_of_the_runtime_is_for_a_backend_that_takes_part() -> None:
+    command = ["run", "m.onnx", "--backends", "Cpu,Gpu?", "--runtime-option"]
+    options = creation_options(parser().parse_args([*command, "Gpu.Device=1"]))
+    assert options.backend_options == {"Gpu": {"Device": 1}}
+    with pytest.raises(InvalidArgumentError, match=r"'Gp', which .* expected one of Cpu, Gpu$"):
+        creation_options(parser().parse_args([*command, "Gp.Device=1"]))

@@ -271,7 +271,10 @@ def checked_path(path: object) -> str:
     if not os.path.exists(file):
         raise ModelFileNotFoundError(f"There is no model file {file!r}.")
     if os.path.isdir(file):
-        raise ModelFileError(f"Cannot parse {file!r}: it is a folder, expected a model file.")
+        raise ModelFileError(
+            f"Cannot parse {file!r}: it is a folder, expected a model file; 'armnn generate' runs "
+            "the folder of a language model."
+        )
     return file
 
 

@@ -26,7 +26,7 @@ from armnn.backends import BackendRegistry, CreationOptions, OptionValue
 from armnn.backends.options import WHOLE_GROUPS
 from armnn.backends.sources import PROBES
 from armnn.errors import InvalidArgumentError
-from armnn.installing import CPU_ACC, CPU_REF
+from armnn.installing import CPU_ACC, CPU_REF, install_command
 from armnn.optimizer.options import REMOVED, OptimizerOptions, ShapeInferenceMethod, default_of
 from armnn.runtime import Runtime
 from armnn_tools.cli.output import printable, progress
@@ -106,6 +106,8 @@ class Parser(argparse.ArgumentParser):
         if is_command and value not in (action.choices or ()):
             if os.path.splitext(value)[1] or os.path.exists(value):
                 hint = f"did you mean {self.prog} run {shlex.quote(value)}?"
+            elif value == "generate":
+                hint = f"armnn-generate brings it: {install_command('armnn-core[llm]')}"
             else:
                 meant = closest(value, action.choices or (), 0.6)
                 hint = f"did you mean {meant}?" if meant else f"'{self.prog} --help' lists them"
@@ -263,7 +265,15 @@ def add_backend_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID.NAME=VALUE",
         action="append",
         default=[],
-        help=f"an option for a backend, as in {CPU_ACC}.NumberOfThreads=2 (may be repeated)",
+        help=f"an option of the model for a backend, as in {CPU_ACC}.NumberOfThreads=2 (may be "
+        "repeated)",
+    )
+    group.add_argument(
+        "--runtime-option",
+        metavar="ID.NAME=VALUE",
+        action="append",
+        default=[],
+        help="an option of the runtime for a backend, as in GpuAcc.Device=gpu (may be repeated)",
     )
     group.add_argument(
         "--strict",
@@ -307,7 +317,19 @@ def add_board_argument(group: argparse._ArgumentGroup) -> None:
 
 
 def creation_options(arguments: argparse.Namespace) -> CreationOptions:
-    """Return the creation options of a runtime for the given backends."""
+    """Return the creation options of a runtime for the given backends.
+
+    Raises:
+        InvalidArgumentError: An option is malformed, or is for a backend that is not given.
+    """
+    options = backend_options(arguments.runtime_option, "--runtime-option")
+    given = [each.removesuffix("?") for each in arguments.backends or options]
+    for backend in options:
+        if backend not in given:
+            raise InvalidArgumentError(
+                f"--runtime-option is for backend {backend!r}, which --backends does not name: "
+                f"expected one of {', '.join(given)}"
+            )
     return CreationOptions(
         dynamic_backends_path=arguments.dynamic_backends_path,
         enable_static_backends=not arguments.no_static_backends,
@@ -316,6 +338,7 @@ def creation_options(arguments: argparse.Namespace) -> CreationOptions:
         lock_file=arguments.lock_file,
         isolate=arguments.isolate,
         boards=boards(arguments.board),
+        backend_options=options,
     )
 
 
@@ -392,8 +415,10 @@ def layer_backends(texts: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
-    """Return the options of each backend that ``--option`` names.
+def backend_options(
+    texts: Sequence[str], flag: str = "--option"
+) -> dict[str, dict[str, OptionValue]]:
+    """Return the options of each backend that ``--option``, or another flag, names.
 
     ``true`` and ``false`` are Booleans, what looks like a number is one, the rest is text.
 
@@ -405,12 +430,12 @@ def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
         match = re.fullmatch(_OPTION, text, re.DOTALL)
         if match is None:
             raise InvalidArgumentError(
-                f"--option got {text!r}, expected ID.NAME=VALUE as in {CPU_ACC}.NumberOfThreads=2"
+                f"{flag} got {text!r}, expected ID.NAME=VALUE as in {CPU_ACC}.NumberOfThreads=2"
             )
         backend, name, value = match.groups()
         of_backend = options.setdefault(backend, {})
         if name in of_backend:
-            raise InvalidArgumentError(f"--option was given twice for {backend}.{name}")
+            raise InvalidArgumentError(f"{flag} was given twice for {backend}.{name}")
         of_backend[name] = _option_value(value)
     return options
 
