@@ -64,11 +64,10 @@ def core_from_wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Run:
     The machine has no compiler.
     """
     folder = tmp_path_factory.mktemp("wheelhouse")
-    environment = folder / "environment"
+    environment = page_environments.make(folder / "environment", ["pip"])
     alone = {**os.environ, "PATH": str(environment / "bin")}
     fill = [sys.executable, "-m", "tools.release.wheelhouse", "--this-machine-only"]
     subprocess.run([*fill, "--folder", folder / "dist/wheelhouse"], check=True, cwd=REPOSITORY)
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     assert not [
         name for name in ("c++", "cc", "g++", "gcc") if shutil.which(name, path=alone["PATH"])
     ]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Environments with exactly what a page tells to install, or a requirement leads to.
 
-Nothing is downloaded or unpacked: distributions installed here are linked, file by file. So a test
-that needs more than its page names fails, as a reader would.
+Nothing is downloaded or unpacked: distributions installed here are linked. So a test that needs
+more than its page names fails, as a reader would.
 """
 
 from __future__ import annotations
@@ -78,6 +78,15 @@ def closure(requirement: str) -> dict[str, Distribution]:
     return found
 
 
+def _entries(installed: Distribution) -> set[str]:
+    """Return what to link of a distribution: packages as folders, all else file by file."""
+    files = [each for each in installed.files or () if ".." not in each.parts]
+    whole = {each.parts[0] for each in files if each.parts[1:] == ("__init__.py",)}
+    whole |= {each.parts[0] for each in files if each.parts[0].endswith(".dist-info")}
+    single = {str(each) for each in files if whole.isdisjoint(each.parts[:1])}
+    return whole | {each for each in single if COMPILED not in each}
+
+
 def make(folder: Path, requirements: Iterable[str]) -> Path:
     """Make and return a virtual environment of links.
 
@@ -87,16 +96,11 @@ def make(folder: Path, requirements: Iterable[str]) -> Path:
     (site,) = folder.glob("lib/python*/site-packages")
     installed = {name: each for wanted in requirements for name, each in closure(wanted).items()}
     for each in installed.values():
-        for file in each.files or ():
-            if ".." not in file.parts and COMPILED not in file.parts:
-                link, target = site / file, Path(each.locate_file(file))
-                link.parent.mkdir(parents=True, exist_ok=True)
-                if not link.exists():
-                    link.symlink_to(target)
-                compiled = target.parent / COMPILED
-                if target.suffix == ".py" and not (link.parent / COMPILED).exists():
-                    compiled.mkdir(exist_ok=True)
-                    (link.parent / COMPILED).symlink_to(compiled)
+        for entry in _entries(each):
+            link = site / entry
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.exists():
+                link.symlink_to(Path(each.locate_file(entry)))
         for point in each.entry_points.select(group="console_scripts"):
             script = folder / "bin" / point.name
             function = f"from {point.module} import {point.attr} as main"

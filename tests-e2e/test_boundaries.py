@@ -7,6 +7,7 @@ Which way imports point is held by import-linter's contracts in pyproject.toml.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import subprocess
@@ -35,6 +36,9 @@ PROJECTS = {
     name: tomllib.loads((PACKAGES / name / "pyproject.toml").read_text()) for name in SOURCES
 }
 PAGE = (REPOSITORY / "docs" / "compatibility.md").read_text()
+DISTRIBUTIONS = functools.cache(
+    packages_distributions
+)  # it reads the records of all that is installed
 
 NAMERS = ("installing.py", "benchmarking.py", "debugging.py", "placement.py", "viewing.py")
 """The files of the core that name others: what to install, and modules with their types there."""
@@ -42,8 +46,8 @@ NAMERS = ("installing.py", "benchmarking.py", "debugging.py", "placement.py", "v
 
 def texts_of(path: Path) -> Iterator[str]:
     """Yield the strings of a file that are no docstrings, and the modules that it imports."""
-    yield from imported_modules(path)
     tree = ast.parse(path.read_text(), path)
+    yield from imported_modules(tree, path)
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
@@ -66,12 +70,12 @@ def test_the_core_names_no_backend_parser_or_loader() -> None:
     assert {path: names for path, names in found.items() if not path.startswith(NAMERS)} == {}
 
 
-def imported_modules(path: Path) -> Iterator[str]:
+def imported_modules(tree: ast.Module, path: Path) -> Iterator[str]:
     """Yield every module that a file imports anywhere.
 
     Imports inside functions and for types are included.
     """
-    for node in ast.walk(ast.parse(path.read_text(), path)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -110,13 +114,13 @@ def test_everything_imported_is_declared(distribution: str) -> None:
     for extra in project.get("optional-dependencies", {}).values():
         declared += extra
     available = {canonicalize_name(Requirement(each).name) for each in declared} | {distribution}
-    providers = {**packages_distributions(), **OURS}  # what is not installed has its module's name
+    providers = {**DISTRIBUTIONS(), **OURS}  # what is not installed has its module's name
     commands = project.get("entry-points", {}).get("armnn.commands", {}).values()
     by_tools = {f"{module.rpartition('.')[2]}.py" for module in commands}  # which imports these
     undeclared = [
         f"{path.name} imports {module}"
         for path in sorted(SOURCES[distribution].rglob("*.py"))
-        for module in imported_modules(path)
+        for module in imported_modules(ast.parse(path.read_text(), path), path)
         if not (path.name in by_tools and module.startswith("armnn_tools."))
         if (top := module.partition(".")[0]) not in sys.stdlib_module_names
         and not available & {canonicalize_name(name) for name in providers.get(top, [top])}
