@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import armnn
+from armnn_tools.cli.assigned_layers import with_sizes
 from armnn_tools.cli.inspect import tensor_text
 from armnn_tools.cli.main import main
 from fakes import Plugin, backend_plugin, installed
@@ -291,6 +293,17 @@ def test_the_metadata_says_which_size_a_model_was_made_for(
     # Three convolutions of one product for each of 64 * 96 pixels.
     optimized = text("deep.pyramid", "--backends", "Maker,Null")
     assert optimized.endswith("Multiply-adds: 18,432 for --shape x=1x64x96x1\n")
+
+
+def test_inputs_that_are_assumed_alike_have_one_note() -> None:
+    network = armnn.Network("alike")
+    for name in "abcd":
+        made = network.add_input(name, armnn.TensorInfo(("n", 4)))
+        network.add_output(f"{name} out", network.add_addition(made, made))
+    assert with_sizes(network, ()).note == (
+        "Inputs a, b and 2 others: unknown dimensions of [n,4] assumed to be 1; set them with "
+        "--shape."
+    )
 
 
 def test_a_shape_that_is_said_for_some_inputs_leaves_the_others_to_be_assumed(

@@ -93,11 +93,20 @@ def with_sizes(network: Network, texts: Sequence[str]) -> Sized:
         advice = f"; say it with {hints}" if hints else ""
         note = f"Backends were asked without knowing all shapes: {assumed.error}{advice}."
         return Sized(whole, assumed, note)
-    notes = {name: assumed.note(name, infos[name].with_shape(known[name])) for name in opened}
+    notes: dict[str, list[str]] = {}  # the caches of a decoder have one in common
+    for name in opened:
+        notes.setdefault(assumed.note(name, infos[name].with_shape(known[name])), []).append(name)
     lines = [
-        f"Input {name}: {note}; set them with --shape." for name, note in notes.items() if note
+        f"{_inputs(names)}: {note}; set them with --shape." for note, names in notes.items() if note
     ]
     return Sized(made, assumed, "\n".join(lines))
+
+
+def _inputs(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"Input {names[0]}"
+    rest = f" and {len(names) - 2} others" if len(names) > 2 else ""
+    return f"Inputs {', '.join(names[:2])}{rest}"
 
 
 def assigned(
