@@ -8,7 +8,7 @@ process of its own; they take turns, each of which is a prompt of random tokens 
 of which each is the likeliest one. Beside them a loop in C (it needs gcc) reads memory as fast as
 it can: a step has to read all weights and the caches, so that it cannot be faster.
 ``--clock cpu`` measures processor time, which other processes disturb less; threads add up in it.
-Memory is the resident memory over that before the runtime is imported: with its libraries, the
+Memory is the resident memory over that before the load, when the runtime is imported: with the
 tokenizer and pages of mapped files. ``--file`` names what armnn loads, as a prepared model.
 
 ``--peers`` names the runtimes beside armnn. "openvino" reads the ONNX file, with caches that each
@@ -30,6 +30,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,12 @@ def load_llama(_folder: Path, threads: int, capacity: int) -> Turn:
 STARTS = {"onnxruntime-genai": load_genai, "openvino": load_openvino}
 LLAMA = "llama.cpp"
 PEERS = ("onnxruntime-genai", "openvino", LLAMA)
+MODULES = {
+    "armnn": "armnn_generate.generator",
+    "onnxruntime-genai": "onnxruntime_genai",
+    "openvino": "openvino",
+    LLAMA: "xllamacpp",
+}
 
 
 def load_turns(given: argparse.Namespace) -> Turn:
@@ -203,6 +210,7 @@ def answer_turns(given: argparse.Namespace) -> None:
     """Load a runtime, then measure a turn for each line on stdin: the child's side."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a runtime prints must not come between the answers
+    import_module(MODULES[given.runtime])
     (before, _), began = resident_bytes(), time.perf_counter()
     turn = load_turns(given)
     print(json.dumps({"load": time.perf_counter() - began}), file=answers, flush=True)
