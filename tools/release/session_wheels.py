@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -20,6 +21,8 @@ DIST = Path("dist")
 """All distributions, CpuAcc's wheel for the best level of this processor."""
 ALL_LEVELS = DIST / "all-levels"
 """CpuAcc's wheel for every processor of this machine's kind."""
+BYTECODE = Path(".cache/bytecode").absolute()
+"""That of third-party packages, for all environments."""
 SUFFIXES = {"wheel": ".whl", "sdist": ".tar.gz"}
 """The kinds of file that are built."""
 # Files that building leaves in the folder of a package, and the scripts for the work on it.
@@ -77,7 +80,29 @@ def install_wheels(
     if not set(required) <= set(before):
         # With their wheels, none of our names is looked up on an index.
         session.install(*built.values(), *requirements, *tools)
+    _share_bytecode(Path(session.virtualenv.location))
     stamp.write_text("\n".join([*required, *built]))
+
+
+def _share_bytecode(environment: Path) -> None:
+    """Let all environments keep the bytecode of a third-party package in one place.
+
+    uv links the files of a package from its cache, with the same times, so that the bytecode of one
+    environment is good for all; else each session would compile pytest and NumPy anew.
+    """
+    (site,) = environment.glob("lib/python*/site-packages")
+    for installed in site.glob("*.dist-info"):
+        if installed.name.startswith("armnn"):
+            continue
+        lines = (installed / "RECORD").read_text(encoding="utf-8").splitlines()
+        modules = [line.partition(".py,")[0] for line in lines if ".py," in line]
+        for folder in {Path(module).parent for module in modules} - {Path()}:
+            link = site / folder / "__pycache__"
+            if ".." not in folder.parts:
+                place = BYTECODE / site.parent.name / installed.stem / folder
+                place.mkdir(parents=True, exist_ok=True)
+                if not os.path.lexists(link):
+                    link.symlink_to(place)
 
 
 def _sha256(path: Path) -> str:
