@@ -110,7 +110,9 @@ def read_card(path: str) -> Document:
     try:
         card = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidArgumentError(f"the card {path!r} cannot be read: {error}") from error
+        raise InvalidArgumentError(
+            f"the card {path!r} cannot be read: {error}; expected a file of pytest --armnn-card"
+        ) from error
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise InvalidArgumentError(
             f"{path!r} is not a conformance card of format {FORMAT}: write it anew with "

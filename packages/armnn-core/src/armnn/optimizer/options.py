@@ -123,7 +123,8 @@ def _model_options(value: object, what: str) -> dict[str, dict[str, OptionValue]
     options = mapping({} if value is None else value, what, expected)
     for backend, given in options.items():
         of = f"the options for backend {text(backend, f'a backend id in {what}')!r}"
-        for name, single in mapping(given, of).items():
+        example = f"a mapping, as in {{{CPU_ACC!r}: {{'NumberOfThreads': 2}}}}"
+        for name, single in mapping(given, of, example).items():
             option = f"the option {text(name, f'a name in {of}')!r} for backend {backend!r}"
             if not isinstance(single, (bool, int, float, str)):
                 raise refused(option, single, "a text, a number, True or False")

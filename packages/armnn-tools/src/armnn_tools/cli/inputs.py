@@ -260,12 +260,11 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix in PICTURE_SUFFIXES:
-        array, notes = read_picture(path, info, options.pictures)
+        with _for_input(name):
+            array, notes = read_picture(path, info, options.pictures)
     elif suffix in _ARRAY_SUFFIXES:
-        try:
+        with _for_input(name):
             data = read_npy(path) if suffix == ".npy" else read_npz(path, name)
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"the input {name!r}: {error}") from error
         data = _quantized(data, info, options)
         array, notes = fitted(data, info, f"the input {name!r} from {source!r}")
         if array.dtype.kind == "f" and (count := np.count_nonzero(np.isnan(array))):
@@ -276,6 +275,15 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
             f"{_EXPECTED}, numbers as in 16000 or 1,2.5, or the word random, zeros, true or false"
         )
     return Feed(name, info, array, source, tuple(notes))
+
+
+@contextmanager
+def _for_input(name: str) -> Iterator[None]:
+    """Name the input whose file cannot be read."""
+    try:
+        yield
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"the input {name!r}: {error}") from error
 
 
 def _quantized(data: NDArray[Any], info: TensorInfo, options: InputOptions) -> NDArray[Any]:
