@@ -20,7 +20,7 @@ namespace cpuacc {
 namespace {
 
 /* Outputs that ordinary windows compute: rows and columns of the output, a stride apart. */
-struct Part {
+struct PhaseWindows {
   Windows windows;
   Phase y, x;
   int64_t blocks; /* outputs side by side and above each other that one row of sums has */
@@ -36,8 +36,8 @@ void set_axis(const Phase &phase, int64_t size, int64_t &window, int64_t &pad_fi
   pad_last = phase.count - 1 + phase.taps - size - pad_first;
 }
 
-Part part_of(const Windows &w, const Phase &y, const Phase &x, int64_t blocks) {
-  Part part{w, y, x, blocks};
+PhaseWindows part_of(const Windows &w, const Phase &y, const Phase &x, int64_t blocks) {
+  PhaseWindows part{w, y, x, blocks};
   Windows &own = part.windows;
   own.stride_y = own.stride_x = own.dilation_y = own.dilation_x = 1;
   set_axis(y, w.height, own.window_height, own.pad_top, own.pad_bottom, own.output_height);
@@ -45,11 +45,11 @@ Part part_of(const Windows &w, const Phase &y, const Phase &x, int64_t blocks) {
   return part;
 }
 
-std::vector<Part> parts_of(const Windows &w) {
+std::vector<PhaseWindows> parts_of(const Windows &w) {
   if (blocks_tile(w)) {
     return {part_of(w, {0, w.height, 0, 0, 1}, {0, w.width, 0, 0, 1}, w.window_height * w.window_width)};
   }
-  std::vector<Part> parts;
+  std::vector<PhaseWindows> parts;
   for (int64_t i = 0; i < w.stride_y; ++i) {
     for (int64_t j = 0; j < w.stride_x; ++j) {
       const Phase y = row_phase(w, i);
@@ -61,7 +61,7 @@ std::vector<Part> parts_of(const Windows &w) {
 }
 
 /* [blocks * O, taps of the part, I]. */
-TensorId weights_of(Lowering &l, const Windows &w, const Window &window, const Part &part) {
+TensorId weights_of(Lowering &l, const Windows &w, const Window &window, const PhaseWindows &part) {
   const auto *weights = static_cast<const uint8_t *>(l.input(1).read());
   const Windows &own = part.windows;
   std::vector<uint8_t> ordered;
@@ -89,7 +89,7 @@ Int8Params repeated(const Int8Params &params, int64_t times) {
 }
 
 /* To where the sums of a part go in the output, [N, H', W', O]. */
-CopyBox box_of(const Windows &w, const Part &part, int64_t columns) {
+CopyBox box_of(const Windows &w, const PhaseWindows &part, int64_t columns) {
   const int64_t row = w.output_width * columns;
   const Windows &own = part.windows;
   if (part.blocks > 1) {
@@ -111,11 +111,11 @@ CopyBox box_of(const Windows &w, const Part &part, int64_t columns) {
 void lower_int8_phases(Lowering &l, const Order &order, const Windows &w, const Window &window,
                        const Int8Params &params) {
   l.require_constant(1, "the weights of a convolution in 8 bits");
-  const std::vector<Part> parts = parts_of(w);
+  const std::vector<PhaseWindows> parts = parts_of(w);
   const TensorId input = l.in(0, order);
   std::vector<TensorId> made;
   std::vector<CopyBox> boxes;
-  for (const Part &part : parts) {
+  for (const PhaseWindows &part : parts) {
     const Windows &own = part.windows;
     const int64_t taps = own.window_height * own.window_width;
     const int64_t columns = part.blocks * window.columns;

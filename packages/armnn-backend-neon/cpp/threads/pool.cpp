@@ -92,11 +92,11 @@ struct Pool::Team {
   }
 
   /* Deals out a loop and takes part in it. */
-  void run(int64_t count, double item_ns, Part part, const void *arg) {
+  void run(int64_t count, double item_ns, LoopBody body, const void *arg) {
     const double loop_ns = static_cast<double>(count) * item_ns;
     if (is_alone && loop_ns < costs::kTimeSliceNs && worth_waking_ns > 0.0) {
       is_alone = Clock::now() < alone_until;
-      if (is_alone) return part(arg, 0, count, 0);
+      if (is_alone) return body(arg, 0, count, 0);
     }
     const auto shared = static_cast<int64_t>(shares.size());
     const int64_t chunk = std::max<int64_t>({1, count / (shared * kChunksPerShare),
@@ -105,12 +105,12 @@ struct Pool::Team {
     int64_t chunks = 0;
     for (int64_t i = shared - 1; i > 0; --i) {
       Share &share = shares[static_cast<size_t>(i)];
-      share.deal(first_of(i, count), first_of(i + 1, count), chunk, part, arg);
+      share.deal(first_of(i, count), first_of(i + 1, count), chunk, body, arg);
       share.left.store(round * kRound + share.chunks, std::memory_order_release);
       chunks += static_cast<int64_t>(share.chunks);
     }
     Share &own = shares.front();
-    own.deal(0, first_of(1, count), chunk, part, arg);
+    own.deal(0, first_of(1, count), chunk, body, arg);
     own.left.store(round * kRound + own.chunks - 1, std::memory_order_release); /* the first chunk is taken */
     if (sleepers.load(std::memory_order_relaxed) > 0) wake_for(loop_ns);
     own.compute(0, 0);
@@ -150,7 +150,7 @@ struct Pool::Team {
   struct alignas(64) Share {
     std::atomic<uint64_t> left{0}; /* the number of the loop times kRound, plus the number of chunks not taken */
     std::atomic<int64_t> done{0}; /* chunks of all shares and loops that its thread has computed */
-    Part part = nullptr;
+    LoopBody body = nullptr;
     const void *arg = nullptr;
     int64_t begin = 0;
     int64_t end = 0;
@@ -158,8 +158,8 @@ struct Pool::Team {
     uint32_t chunks = 0;
     int32_t cpu = -1; /* of the calling thread */
 
-    void deal(int64_t first, int64_t last, int64_t size, Part loop_part, const void *loop_arg) {
-      part = loop_part;
+    void deal(int64_t first, int64_t last, int64_t size, LoopBody loop_body, const void *loop_arg) {
+      body = loop_body;
       arg = loop_arg;
       begin = first;
       end = last;
@@ -170,7 +170,7 @@ struct Pool::Team {
 
     void compute(uint64_t place, int32_t thread) const {
       const int64_t first = begin + static_cast<int64_t>(place) * chunk;
-      part(arg, first, std::min(first + chunk, end), thread);
+      body(arg, first, std::min(first + chunk, end), thread);
     }
 
     /* Takes a chunk and computes it; false: none is left. */
@@ -283,16 +283,16 @@ Pool::~Pool() {
   if (team_ && team_->owner != fork_generation()) (void)team_.release();
 }
 
-void Pool::run_parts(int64_t count, double item_ns, Part part, const void *arg) {
+void Pool::run_body(int64_t count, double item_ns, LoopBody body, const void *arg) {
   const int64_t own = fork_generation() + 1;
   int64_t user = user_.load(std::memory_order_relaxed);
   /* A parent process that forked within a loop left its own mark in user_, which does not count here. */
   if (user == own || !user_.compare_exchange_strong(user, own, std::memory_order_acquire)) {
-    return part(arg, 0, count, 0);
+    return body(arg, 0, count, 0);
   }
   if (team_ && team_->owner + 1 != own) (void)team_.release();
   if (!team_) team_ = std::make_unique<Team>(threads_, costs::kLoopsWorthWaking * least_ns_);
-  team_->run(count, item_ns, part, arg);
+  team_->run(count, item_ns, body, arg);
   user_.store(0, std::memory_order_release);
 }
 

@@ -33,8 +33,8 @@ class Pool {
   /* The number of CPUs that this process may use; 1 for a pool of one thread. */
   int32_t cpus() const { return cpus_; }
 
-  /* Calls body(begin, end, thread) for parts of 0 .. count - 1; thread < threads(). Returns when all
-   * are done. body must not throw.
+  /* Calls body(begin, end, thread) for chunks of 0 .. count - 1; thread < threads(). Returns when all chunks are done.
+   * body must not throw.
    *
    * Args: item_ns: the time of one item, in nanoseconds.
    */
@@ -44,7 +44,7 @@ class Pool {
     if (threads_ == 1 || count == 1 || static_cast<double>(count) * item_ns < least_ns_) {
       return body(int64_t{0}, count, 0);
     }
-    run_parts(
+    run_body(
         count, item_ns,
         [](const void *arg, int64_t begin, int64_t end, int32_t thread) {
           (*static_cast<const Body *>(arg))(begin, end, thread);
@@ -52,15 +52,15 @@ class Pool {
         &body);
   }
 
-  /* Runs a loop over items of unknown cost, each worth a thread's while. */
+  /* Runs a loop over items of unknown cost, each long enough for a thread. */
   template <typename Body>
   void run(int64_t count, const Body &body) {
     run(count, costs::kWorthSplittingNs, body);
   }
 
  private:
-  using Part = void (*)(const void *arg, int64_t begin, int64_t end, int32_t thread);
-  void run_parts(int64_t count, double item_ns, Part part, const void *arg);
+  using LoopBody = void (*)(const void *arg, int64_t begin, int64_t end, int32_t thread);
+  void run_body(int64_t count, double item_ns, LoopBody body, const void *arg);
 
   struct Team;
   int32_t threads_;

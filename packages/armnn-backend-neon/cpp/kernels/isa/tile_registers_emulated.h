@@ -141,8 +141,8 @@ inline float bfloat16_at(const EmulatedTile &tile, int row, int place) {
   return x;
 }
 
-/* In whatever state of the floating-point unit. Even and odd places are summed apart, each product fused with
- * its addition; then both sums are added, and theirs to what was there.
+/* The result does not depend on the state of the floating-point unit. Even and odd numbers are summed separately, each
+ * product fused with its addition; then the two sums are added, and their sum is added to the tile.
  */
 [[maybe_unused]] __attribute__((noinline, noclone)) void add_bfloat16_tiles(
     const ProductShape &shape, EmulatedTile &to, const EmulatedTile &left, const EmulatedTile &right) {

@@ -115,7 +115,7 @@ Windows windows_of(const ConvolutionLayer &layer, int64_t ow_block) {
   return ow_block == 1 ? layer.windows : blocked_windows(layer.windows, ow_block);
 }
 
-/* So many outputs as one row. */
+/* The kernel that computes ow_block outputs as one row. */
 ConvolutionKernel plain_kernel(const ConvolutionLayer &layer, int64_t ow_block, const Kernels &kernels) {
   const Windows w = windows_of(layer, ow_block);
   WeightLayout layout = layer.layout;

@@ -43,7 +43,7 @@ void spread(const float *from, int64_t from_step, float *to, int64_t to_step, in
 }
 
 /* A product whose rows are the outputs of two phases, and whose columns are a block of outputs. */
-struct Part {
+struct PhaseProduct {
   Phase y, x;
   int64_t block_height, block_width;
   WeightLayout layout;
@@ -79,7 +79,7 @@ class TransposedConvolution final : public WithEpilogue {
     size_t block = 0;
     ordered_bytes_ = 0;
     size_t packed = 0;
-    for (Part &part : parts_) {
+    for (PhaseProduct &part : parts_) {
       part.layout = with_paired_tail(part.layout, setup.kernels);
       if (is_ahead) {
         pack_ahead(setup, weights, part);
@@ -103,7 +103,7 @@ class TransposedConvolution final : public WithEpilogue {
 
   void run(const Frame &frame) const override {
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes_);
-    for (const Part &part : parts_) {
+    for (const PhaseProduct &part : parts_) {
       const auto *packed = static_cast<const float *>(part.packed.get());
       if (inputs[1] != kNone) packed = pack(frame, part, memory);
       frame.for_each(part.tiling.tasks(), part.tiling.task_ns(),
@@ -119,7 +119,7 @@ class TransposedConvolution final : public WithEpilogue {
     parts_.push_back({y, x, block_height, block_width, layout, {}, {}});
   }
 
-  void pack_ahead(const Setup &setup, const Tensor &weights, Part &part) const {
+  void pack_ahead(const Setup &setup, const Tensor &weights, PhaseProduct &part) const {
     const auto fill = [&](void *memory) {
       std::vector<float> ordered(static_cast<size_t>(part.weights()));
       order_weights(part, weights.read<float>(), ordered.data());
@@ -132,7 +132,7 @@ class TransposedConvolution final : public WithEpilogue {
   }
 
   /* Args: memory: for a part's weights in their order, and packed. */
-  const float *pack(const Frame &frame, const Part &part, std::byte *memory) const {
+  const float *pack(const Frame &frame, const PhaseProduct &part, std::byte *memory) const {
     auto *ordered = reinterpret_cast<float *>(memory);
     auto *packed = reinterpret_cast<float *>(memory + ordered_bytes_);
     order_weights(part, frame.in<float>(inputs[1]), ordered);
@@ -141,7 +141,7 @@ class TransposedConvolution final : public WithEpilogue {
   }
 
   /* [block, O, taps, I]. */
-  void order_weights(const Part &part, const float *weights, float *to) const {
+  void order_weights(const PhaseProduct &part, const float *weights, float *to) const {
     const Windows &w = windows_;
     for (int64_t i = 0; i < part.block_height * part.block_width; ++i) {
       const int64_t y = part.y.offset + i / part.block_width;
@@ -156,7 +156,7 @@ class TransposedConvolution final : public WithEpilogue {
     }
   }
 
-  void run_one(const Frame &frame, const Part &part, const float *packed, int64_t task, int32_t thread) const {
+  void run_one(const Frame &frame, const PhaseProduct &part, const float *packed, int64_t task, int32_t thread) const {
     auto *scratch = frame.scratch_of<std::byte>(thread, thread_bytes_);
     auto *block = reinterpret_cast<float *>(scratch + pointer_bytes_);
     const int64_t first = task * part.tiling.rows_per_task;
@@ -195,7 +195,7 @@ class TransposedConvolution final : public WithEpilogue {
     }
   }
 
-  void point(const Part &part, const float *input, const PhaseCursor &at, const float **pointers,
+  void point(const PhaseProduct &part, const float *input, const PhaseCursor &at, const float **pointers,
              int64_t stride) const {
     const Windows &w = windows_;
     const int64_t x = part.x.lead + at.x;
@@ -211,7 +211,7 @@ class TransposedConvolution final : public WithEpilogue {
   }
 
   /* Copies rows of the product, of outputs side by side, into the image. */
-  void scatter(const Part &part, const float *from, int64_t count, const PhaseCursor &at, float *out) const {
+  void scatter(const PhaseProduct &part, const float *from, int64_t count, const PhaseCursor &at, float *out) const {
     const Windows &w = windows_;
     const int64_t x = part.x.first + at.x * w.stride_x;
     const int64_t y = part.y.first + at.y * w.stride_y;
@@ -227,7 +227,7 @@ class TransposedConvolution final : public WithEpilogue {
   Windows windows_;
   Window window_;
   bool blocks_tile_; /* one part, whose rows are the pixels */
-  std::vector<Part> parts_;
+  std::vector<PhaseProduct> parts_;
   size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
   size_t ordered_bytes_ = 0; /* of a part's weights in their order */

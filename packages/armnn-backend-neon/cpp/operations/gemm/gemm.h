@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm: many rows times packed weights, tile by tile; convolutions are a gemm as well. */
+/* gemm: products of many rows and packed weights, tile by tile; also those of convolutions. */
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct WeightLayout {
   int64_t depth_stride;
   int64_t columns;
   int64_t column_stride;
-  bool has_paired_tail = false; /* as in TileOf */
+  bool has_paired_tail = false; /* see TileOf */
 
   std::string recipe() const;
 };
@@ -38,27 +38,27 @@ WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed);
 
 /* [batch, rows, depth] x [batch or 1, depth, columns]. */
 struct GemmShape {
-  WeightLayout layout; /* of a right matrix */
+  WeightLayout layout; /* the layout of a right matrix */
   int64_t rows;
   Shape batch = {};
-  Shape left_steps = {}; /* of the batch axes, in rows; 0 where it broadcasts */
-  Shape right_steps = {}; /* in matrices */
+  Shape left_steps = {}; /* the steps of the left side along the batch axes, in rows; 0 where it broadcasts */
+  Shape right_steps = {}; /* the steps of the right side along the batch axes, in matrices */
   int64_t left_step = 1; /* from a row of the left side to the next one, in rows */
-  ItemOffsets right_offsets = {}; /* of the right matrices, in elements; no axis: one is behind the other */
+  ItemOffsets right_offsets = {}; /* the offsets of the right matrices, in elements; without axes: side by side */
 
-  /* The first row, and which of the right matrices belong to an item of the batch. */
+  /* The first row of the left side, and the number of the right matrix, of an item of the batch. */
   int64_t left_of(int64_t item) const { return offset_of(batch, left_steps, item); }
   int64_t right_of(int64_t item) const { return offset_of(batch, right_steps, item); }
 };
 
-/* Panels of kernels.columns columns; in each, for every tap and k, one row. That of a panel of one register is as
- * short.
+/* The bytes of all panels. A panel has kernels.columns columns, or one register if there are no more, and one row for
+ * every tap and k.
  */
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed);
 
-/* Numbers of such a row, of the panel that begins with a column. */
+/* How many numbers a row of the panel has that begins with a column. */
 inline int64_t panel_row(const WeightLayout &layout, int64_t column, const Kernels &kernels, const float *) {
   if (layout.columns - column > kernels.lanes) return kernels.columns;
   return layout.has_paired_tail ? kernels.lanes / 2 : kernels.lanes;
@@ -66,7 +66,7 @@ inline int64_t panel_row(const WeightLayout &layout, int64_t column, const Kerne
 
 inline int64_t panel_row(const WeightLayout &, int64_t, const Kernels &kernels, const Bfloat16 *) { return kernels.columns; }
 
-/* Rows of a panel per tap: bfloat16 has two k's in one. */
+/* The depth as packed: bfloat16 has two k's in one row, so it is rounded up to an even number. */
 inline int64_t packed_depth(int64_t depth, const float *) { return depth; }
 
 inline int64_t packed_depth(int64_t depth, const Bfloat16 *) { return (depth + 1) / 2 * 2; }
@@ -77,7 +77,7 @@ struct Tiling {
   int64_t columns;
   int64_t rows_per_task; /* a multiple of kernels.rows */
   int64_t columns_per_task; /* a multiple of kernels.columns */
-  double ns = 0.0; /* of all tasks, in float32 */
+  double ns = 0.0; /* the time of all tasks together, in float32 */
   int64_t threads = 1; /* threads that share the tasks */
 
   int64_t row_tasks() const { return ratio_up(rows, rows_per_task); }
@@ -91,8 +91,8 @@ struct Tiling {
     int64_t rows() const { return last_row - first_row; }
     int64_t columns() const { return last_column - first_column; }
   };
-  /* Each thread gets rows of its own, all columns of them, as in the loops before and after: what it reads is in
-   * its caches. Within these a panel of weights is used for all rows before the next one.
+  /* Each thread gets whole rows, as in the loops before and after, so that it reads from its own caches. It uses a
+   * panel of weights for all of its rows before the next panel.
    */
   Range range(int64_t task) const {
     const int64_t all_rows = row_tasks();
@@ -112,7 +112,7 @@ struct Tiling {
   }
 };
 
-/* Args: repeats: how many such gemms run together. */
+/* Splits a gemm into tasks. Args: repeats: how many such gemms run together. */
 Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup);
 
 template <typename Number>
@@ -122,18 +122,18 @@ struct GemmTask {
   FloatOutput to;
   int64_t c_stride;
   Epilogue epilogue;
-  /* Instead of packed, if its panels are in float16 or in steps, which follow those of their columns. */
+  /* One of these replaces `packed` if the panels are stored in float16 or in steps. */
   const uint16_t *float16_panels = nullptr;
   const std::byte *panels_in_steps = nullptr;
-  float *float32_panel = nullptr; /* memory for one of those in float32 */
+  float *float32_panel = nullptr; /* memory for one panel, converted to float32 */
 
   bool converts_panels() const { return float16_panels != nullptr || panels_in_steps != nullptr; }
 };
 
-/* Numbers of a panel that have steps of their own: of a row, or of two where pairs share a register. */
+/* How many numbers of a panel have scales of their own: one row, or two rows if pairs share a register. */
 inline int64_t step_line(int64_t row, const Kernels &kernels) { return std::max(row, int64_t{kernels.lanes}); }
 
-/* The bytes of a panel in steps with its scales, which come first; a multiple of 64. Args: row: numbers of a row. */
+/* The bytes of a panel in steps and its scales, which come first; a multiple of 64. Args: row: numbers per row. */
 inline int64_t panel_step_bytes(int64_t rows, int64_t row, const Kernels &kernels) {
   constexpr int64_t kLine = 64;
   return ratio_up(step_line(row, kernels) * static_cast<int64_t>(sizeof(float)) + rows * row, kLine) * kLine;
@@ -170,12 +170,12 @@ inline void run_tile(const Kernels &kernels, const GemmTile &tile) { kernels.gem
 
 inline void run_tile(const Kernels &kernels, const GemmTileBfloat16 &tile) { kernels.gemm_tile_bfloat16(tile); }
 
-/* Rows of a tile. */
+/* The number of rows of a tile. */
 inline int64_t tile_rows(const Kernels &kernels, const float *) { return kernels.rows; }
 
 inline int64_t tile_rows(const Kernels &kernels, const Bfloat16 *) { return kernels.rows_bfloat16; }
 
-/* Around the tiles of a task, on its thread. */
+/* The state of a thread while it computes the tiles of a task: the configuration of tile registers, if any. */
 template <typename Number>
 class TilesOfTask {
  public:
@@ -199,8 +199,8 @@ class TilesOfTask<Bfloat16> {
   TileState kept_;
 };
 
-/* Points at the taps of a task's rows, tile by tile. point(row, pointers, stride) writes where those of a row
- * begin, row after row: tap t to pointers[t * stride].
+/* Writes the pointers to the taps of a task's rows, tile by tile. point(row, pointers, stride) writes those of one row:
+ * tap t to pointers[t * stride].
  */
 template <typename Number, typename Point>
 void point_rows(const Tiling::Range &range, int64_t taps, int64_t height, const Number **pointers, Point &point) {
@@ -212,11 +212,11 @@ void point_rows(const Tiling::Range &range, int64_t taps, int64_t height, const 
   }
 }
 
-/* Rows of one tap, so far apart. */
+/* Rows at equal distances, with one tap. */
 template <typename Number>
 struct EvenRows {
   const Number *first; /* row 0 */
-  int64_t step;
+  int64_t step; /* from a row to the next one, in elements */
 };
 
 template <typename Number>
@@ -226,11 +226,11 @@ void point_rows(const Tiling::Range &range, int64_t, int64_t, const Number **poi
   for (int64_t i = 0; i < count; ++i) pointers[i] = first + i * rows.step;
 }
 
-/* The next panel of weights, which the first tiles of one fetch: else the first tile that reads it waits for memory. */
+/* The next panel of weights. The tiles of the panel before prefetch it, else its first tile would wait for memory. */
 template <typename Number>
 class NextPanel {
  public:
-  /* Args: panel: nullptr: none; depth: its packed k's; row: numbers for each of them. */
+  /* Args: panel: nullptr if there is no next panel; depth: its packed depth; row: numbers per row. */
   NextPanel(const Number *panel, int64_t depth, int64_t row) {
     const int64_t rows = std::is_same_v<Number, float> ? depth : depth / 2;
     if (panel == nullptr || rows < costs::kLeastFetchedRows) return;
@@ -239,7 +239,7 @@ class NextPanel {
     numbers_of_part_ = rows * (64 / static_cast<int64_t>(sizeof(Number)));
   }
 
-  /* The part of the next panel that a tile fetches; nullptr when all is fetched. */
+  /* The address from which the next tile prefetches; nullptr if the whole panel was prefetched. */
   const Number *part() {
     return fetched_ < numbers_ ? panel_ + std::exchange(fetched_, fetched_ + numbers_of_part_) : nullptr;
   }
@@ -254,7 +254,7 @@ class NextPanel {
   int64_t numbers_of_part_ = 0;
 };
 
-/* The columns of a task that a panel of weights has. */
+/* The columns of a task in one panel of weights. */
 template <typename Number>
 class PanelOfTask {
  public:
@@ -273,7 +273,7 @@ class PanelOfTask {
     return {panel, depth, panel_row(gemm_.layout, column, kernels_, panel)};
   }
 
-  /* The members that all rows of the output share: all but the place. */
+  /* Sets the members of a tile that are equal for all rows of the output. */
   void set_output(TileOutput &tile) const {
     tile.bias = gemm_.epilogue.bias == nullptr ? nullptr : gemm_.epilogue.bias + column_;
     tile.function = gemm_.epilogue.function;
@@ -283,13 +283,13 @@ class PanelOfTask {
   }
 
   void move_to_row(TileOutput &tile, int64_t row) const {
-    const int64_t place = row * gemm_.c_stride + column_;
-    const auto at_place = [&](const auto *rows) { return rows == nullptr ? nullptr : rows + place; };
-    const FloatOutput to = gemm_.to + place;
+    const int64_t offset = row * gemm_.c_stride + column_;
+    const auto moved = [&](const auto *rows) { return rows == nullptr ? nullptr : rows + offset; };
+    const FloatOutput to = gemm_.to + offset;
     tile.c = to.float32;
     tile.bfloat16_c = to.bfloat16;
-    tile.residual = at_place(gemm_.epilogue.residual);
-    tile.bfloat16_residual = at_place(gemm_.epilogue.bfloat16_residual);
+    tile.residual = moved(gemm_.epilogue.residual);
+    tile.bfloat16_residual = moved(gemm_.epilogue.bfloat16_residual);
   }
 
  private:
@@ -298,7 +298,7 @@ class PanelOfTask {
   int64_t column_, last_column_;
 };
 
-/* Computes one task of rows that have a pointer each. Args: point: as for point_rows. */
+/* Computes a task whose rows have pointers. Args: point: see point_rows. */
 template <typename Number, typename Point>
 void run_pointed_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
                       const Number **pointers, Point &&point) {
@@ -334,7 +334,7 @@ using RowsKernelBfloat16 = void (*)(const GemmRowsBfloat16 &);
 inline RowsKernel rows_kernel(const Kernels &kernels, const float *) { return kernels.gemm_rows; }
 inline RowsKernelBfloat16 rows_kernel(const Kernels &kernels, const Bfloat16 *) { return kernels.gemm_rows_bfloat16; }
 
-/* Runs a task whose rows begin at equal distances. */
+/* Computes a task whose rows begin at equal distances. */
 template <typename Number>
 void run_even_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
                    const EvenRows<Number> &rows) {
@@ -358,11 +358,11 @@ void run_even_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
   }
 }
 
-/* Whether tiles have two of each sum, which those of few rows need so that none waits for the one before it. */
+/* Whether tiles keep two sums for each element: with few rows, each addition would wait for the one before it. */
 inline bool has_two_sums(int64_t rows, const float *) { return static_cast<double>(rows) <= costs::kPairedRegisters; }
 inline bool has_two_sums(int64_t, const Bfloat16 *) { return false; }
 
-/* Computes one task. Args: point: as for point_rows. */
+/* Computes a task. Args: point: see point_rows. */
 template <typename Number, typename Point>
 void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
                    const Number **pointers, Point &&point) {
@@ -378,10 +378,10 @@ struct WeightedTensors {
   TensorId input, weights, bias, out;
 };
 
-/* input x weights + bias; a constant right side is packed ahead. */
+/* out = input x weights + bias; constant weights are packed when the program is prepared. */
 OperationPtr gemm(const WeightedTensors &tensors, GemmShape shape);
 
-/* Multiplies each of the matrices of left, or its only one if it is shared, by the one of right: to is
+/* Multiplies each matrix of left, or its only one if it is shared, by the matrix of right; `to` is
  * [matrices, rows, columns].
  */
 OperationPtr gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout, int64_t rows,
@@ -398,13 +398,13 @@ class WithEpilogue : public Operation {
  protected:
   bool has_residual() const { return has_residual_; }
   bool is_residual(size_t input) const { return has_residual_ && input + 1 == inputs.size(); }
-  /* Sees in which format the residual and the output are stored. */
+  /* Records in which format the residual and the output are stored. */
   void note_storage(const Setup &setup);
   FloatOutput stored(const Frame &frame) const;
-  /* Numbers of its bias; kNone: it absorbs neither a bias nor a residual. */
+  /* The number of elements of its bias; kNone: it absorbs neither a bias nor a residual. */
   virtual int64_t bias_count() const { return kNone; }
-  /* Args: column: of the bias; place: of the residual. */
-  Epilogue epilogue(const Frame &frame, int64_t column, int64_t place) const;
+  /* Args: column: the first element of the bias; offset: the first element of the residual. */
+  Epilogue epilogue(const Frame &frame, int64_t column, int64_t offset) const;
 
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   bool has_residual_ = false; /* the last input is the residual */
@@ -416,43 +416,43 @@ class WithEpilogue : public Operation {
 
 /* How packed weights are stored: float32, or fewer bits where that gains. */
 
-/* Rows by which weights are packed that gemms of any number of rows may share: equal rows have equal bits beside any
- * others, so these do not decide. By the costs of Emerald Rapids another number chooses otherwise for 20 of 306 gemms
- * with 16 rows, which are up to 36 % longer so, for 10 with 512 rows, up to 5 %.
+/* The number of rows for which the packing of shared weights is chosen. Gemms with any number of rows may share them,
+ * and equal rows have to give equal bits, so the real number cannot decide. By the costs of Emerald Rapids, 20 of 306
+ * gemms with 16 rows are up to 36 % slower for that, and 10 with 512 rows up to 5 %.
  */
 constexpr int64_t kRowsOfSharedWeights = 256;
 
-/* Whether a gemm gains by bfloat16: rounding its rows must cost less than it saves. Args: is_left_bfloat16: they
- * are stored so; rows: of the gemm, where its weights are for them alone.
+/* Whether a gemm gains by bfloat16: rounding its rows must cost less than it saves. Args: is_left_bfloat16: the rows
+ * are stored in bfloat16; rows: the number of rows, if no other gemm shares the weights.
  */
 bool gains_by_bfloat16(const costs::Machine &machine, const Kernels &kernels, const WeightLayout &layout,
                        bool is_left_bfloat16 = false, int64_t rows = kRowsOfSharedWeights);
 
-/* Panels as of float32; in each, for every tap and two k's, one row of pairs. */
+/* The bytes of all panels, which have one row of pairs for every tap and two k's. */
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels);
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, Bfloat16 *packed);
 
-/* bfloat16 numbers are multiplied as they are; a task converts a panel in float16 or in steps, which are
- * bytes and a factor for each column, to float32 in memory of its own.
+/* A task converts a panel in float16 or in steps (bytes, and a factor for each column) to float32 in its own memory.
+ * bfloat16 is multiplied without conversion.
  */
 enum class PanelStorage { float32, float16, steps, bfloat16 };
 
-/* Where matrices of weights are. */
+/* Matrices of weights in memory. */
 struct WeightMatrices {
-  WeightLayout layout; /* of one */
+  WeightLayout layout; /* the layout of one matrix */
   int64_t count;
-  int64_t stride; /* from one to the next one */
+  int64_t stride; /* from a matrix to the next one, in elements */
 };
 
-/* Weights in bfloat16, for tasks of whole tiles of it. */
+/* Chooses bfloat16, and makes the rows of tasks a multiple of its tiles. */
 PanelStorage bfloat16_panels(const Setup &setup, Tiling &tiling);
 
-/* As what other weights are packed: steps or float16 only if they hold each of them to the last bit and a task has
- * so many rows that the conversion takes next to no time, or a little for a quarter of the memory.
+/* Chooses the storage of weights that are not multiplied in bfloat16: steps or float16 only if they hold each weight to
+ * the last bit, and if a task has enough rows that converting a panel takes little time.
  *
- * Args: recipe: of the packed weights, but for what they are packed as; most_rows: that a task may be
- * given for that.
+ * Args: recipe: the recipe of the packed weights, without the storage; most_rows: the most rows that a task may get for
+ * this.
  */
 PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightMatrices &matrices,
                            const std::string &recipe, int64_t most_rows, Tiling &tiling);
@@ -460,22 +460,23 @@ PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const Weig
 /* The end of the recipe of packed weights. */
 std::string recipe_of(PanelStorage panels);
 
-/* A multiple of 64. */
+/* The bytes of all panels; a multiple of 64. */
 size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
 
 void pack_weights(PanelStorage panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   std::byte *packed);
 
-/* Matrices of weights in panels: those of a constant are packed ahead, others in each run. */
+/* Matrices of weights in panels. Constants are packed when the program is prepared, other weights in each run. */
 class PackedMatrices {
  public:
-  /* Returns the bytes of scratch memory that a run needs for them. A constant is not read any more then.
+  /* Packs constants. Returns the bytes of scratch memory that a run needs for other weights.
    *
-   * Args: stride: from a matrix to the next one; recipe: as above; offsets: of matrices that are not constant.
+   * Args: stride: from a matrix to the next one, in elements; recipe: see panel_storage; offsets: those of
+   * matrices that are not constant.
    */
   size_t prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout, int64_t count,
                  int64_t stride, const std::string &recipe, const ItemOffsets &offsets = {});
-  /* Packs weights that are not packed ahead. Args: memory: as many bytes as prepare asked for. */
+  /* Returns the packed weights, packing them into memory unless they are constant. */
   const std::byte *packed(const Frame &frame, TensorId weights, std::byte *memory) const;
   /* The bytes of one packed matrix. */
   size_t bytes() const { return bytes_; }
@@ -488,15 +489,15 @@ class PackedMatrices {
   WeightLayout layout_{};
   int64_t count_ = 0;
   int64_t stride_ = 0;
-  ItemOffsets offsets_; /* no axis: as the stride says */
+  ItemOffsets offsets_; /* without axes: multiples of the stride */
   size_t bytes_ = 0;
   std::shared_ptr<const void> ahead_;
 };
 
-/* Memory of a thread for a panel converted to float32; a multiple of 64, 0 if there is none. */
+/* The bytes that a thread needs for a panel converted to float32; a multiple of 64, 0 if nothing is converted. */
 size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
 
-/* A gemm with a packed matrix. Args: panel: memory of the thread for a panel in float32. */
+/* A task of a gemm with a packed matrix. Args: panel: the thread's memory for a panel in float32. */
 template <typename Number>
 GemmTask<Number> panel_task(PanelStorage panels, const WeightLayout &layout, const std::byte *packed, std::byte *panel,
                             const FloatOutput &to, int64_t c_stride, const Epilogue &epilogue) {
@@ -509,7 +510,7 @@ GemmTask<Number> panel_task(PanelStorage panels, const WeightLayout &layout, con
 
 /* The work of products of matrices, counted as the tiles do it. */
 
-/* Products that follow each other, each with weights of its own, before they store anything. */
+/* Products in a row, each with its own weights, without storing results. */
 struct Products {
   int64_t rows;
   int64_t taps;
@@ -517,17 +518,17 @@ struct Products {
   int64_t columns;
   int64_t count;
   bool has_even_rows; /* rows begin at equal distances, as those of matrices do */
-  bool are_weights_cold; /* behind the second cache: a block of rows before did not read them */
-  bool has_paired_tail; /* as in TileOf */
+  bool are_weights_cold; /* they are behind the second cache: no earlier block of rows has read them */
+  bool has_paired_tail; /* see TileOf */
 };
 
-/* A panel of columns: whole registers, and 0.5 for a tail of which a register has two k's. */
+/* The width of panels: whole registers, and 0.5 for a paired tail. */
 struct PanelWidth {
   double registers;
-  double count; /* of such panels */
+  double count; /* how many panels have this width */
 };
 
-/* The full panels, and the last one. Args: has_paired_tail: as in TileOf. */
+/* The full panels, and the last one. Args: has_paired_tail: see TileOf. */
 struct PanelWidths {
   PanelWidth full, last;
 };
@@ -535,20 +536,20 @@ PanelWidths panel_widths(int64_t columns, const Kernels &kernels, bool has_paire
 
 costs::Work product_work(const Products &products, const Kernels &kernels);
 
-/* A gemm of so many rows. */
+/* The work of a gemm. */
 costs::Work gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
 
 /* The work of a gemm in bfloat16, in tile registers where the level has them, without rounding its operands. */
 costs::Work bfloat16_gemm_work(int64_t rows, const WeightLayout &layout, bool has_even_rows, const Kernels &kernels);
 
-/* Products in tile registers of rows of taps * depth * number_bytes bytes. */
+/* The work of products in tile registers, whose rows have taps * depth * number_bytes bytes. */
 costs::Work tile_register_work(int64_t rows, const WeightLayout &layout, int64_t number_bytes);
 
 costs::Work scaled(costs::Work work, double times);
 
-/* gemm of integers, which wrap around as theirs do elsewhere, and of Float64. */
-
-/* left x right, all of that type; nothing is packed. nullptr: the type is not multiplied. */
+/* out = left x right for integers, which wrap around, and Float64; nothing is packed. nullptr: the type is not
+ * supported.
+ */
 OperationPtr plain_gemm(TensorId left, TensorId right, TensorId out, armnn_data_type type, GemmShape shape);
 
 /* Adjugates: transposed matrices of cofactors, Arm NN's adjoints. */

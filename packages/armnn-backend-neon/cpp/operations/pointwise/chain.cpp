@@ -62,11 +62,11 @@ Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links,
   std::vector<TensorId> made;
   for (std::unique_ptr<Pointwise> &operation : links) {
     const TensorId to = operation->outputs[0];
-    Link link{std::move(operation), {}, Storage::buffer, 0, 0};
+    Link link{std::move(operation), {}, Location::buffer, 0, 0};
     link.bytes = static_cast<int64_t>(element_bytes(graph[to].type));
     const auto output = std::find(this->outputs.begin(), this->outputs.end(), to);
     if (output != this->outputs.end()) {
-      link.storage = Storage::output;
+      link.location = Location::output;
       link.index = static_cast<size_t>(output - this->outputs.begin());
     }
     connect(graph, link, made);
@@ -86,8 +86,8 @@ void Chain::connect(const Graph &graph, Link &link, const std::vector<TensorId> 
     const auto maker = std::find(made.begin(), made.end(), graph.owner(id));
     if (maker != made.end()) {
       const auto number = static_cast<size_t>(maker - made.begin());
-      const bool is_output = links_[number].storage == Storage::output;
-      link.operands.push_back({links_[number].storage, is_output ? links_[number].index : number,
+      const bool is_output = links_[number].location == Location::output;
+      link.operands.push_back({links_[number].location, is_output ? links_[number].index : number,
                                {1, count_}, bytes, false});
       continue;
     }
@@ -96,7 +96,7 @@ void Chain::connect(const Graph &graph, Link &link, const std::vector<TensorId> 
     const auto number = static_cast<size_t>(input - inputs.begin());
     const AccessPattern pattern = *link.operation->access_pattern(graph, i);
     const bool is_repeated = pattern.period > 1 && !pattern.is_dense(count_);
-    link.operands.push_back({Storage::input, number, pattern, bytes, is_repeated});
+    link.operands.push_back({Location::input, number, pattern, bytes, is_repeated});
   }
 }
 
@@ -105,17 +105,17 @@ void Chain::choose_buffers() {
   std::vector<size_t> last(links_.size());
   for (size_t i = 0; i < links_.size(); ++i) {
     for (const Operand &operand : links_[i].operands) {
-      if (operand.storage == Storage::buffer) last[operand.index] = i;
+      if (operand.location == Location::buffer) last[operand.index] = i;
     }
   }
   std::vector<size_t> users; /* of each buffer: until which link */
   for (size_t i = 0; i < links_.size(); ++i) {
     for (Operand &operand : links_[i].operands) {
-      if (operand.storage == Storage::buffer) operand.index = links_[operand.index].index;
+      if (operand.location == Location::buffer) operand.index = links_[operand.index].index;
     }
     const auto is_free = [&](size_t until) { return until < i; };
     auto found = std::find_if(users.begin(), users.end(), is_free);
-    if (links_[i].storage != Storage::buffer) {
+    if (links_[i].location != Location::buffer) {
       if (found != users.end()) links_[i].wide = static_cast<size_t>(found - users.begin());
       continue;
     }
@@ -172,7 +172,7 @@ void Chain::choose_block(int64_t cache_bytes) {
 bool Chain::can_read_bfloat16(const Kernels &, size_t input) const {
   for (const Link &link : links_) {
     for (const Operand &operand : link.operands) {
-      if (operand.storage == Storage::input && operand.index == input && !operand.pattern.is_dense(count_)) return false;
+      if (operand.location == Location::input && operand.index == input && !operand.pattern.is_dense(count_)) return false;
     }
   }
   return true;
@@ -182,13 +182,13 @@ bool Chain::can_read_bfloat16(const Kernels &, size_t input) const {
 void Chain::note_storage(const Setup &setup) {
   const auto is_bfloat16 = [&](TensorId id, int64_t bytes) { return bytes == sizeof(float) && setup.is_bfloat16(id); };
   for (Link &link : links_) {
-    link.is_bfloat16 = link.storage == Storage::output && is_bfloat16(outputs[link.index], link.bytes);
+    link.is_bfloat16 = link.location == Location::output && is_bfloat16(outputs[link.index], link.bytes);
     const bool converts = link.operation->takes_bfloat16();
     link.takes_bfloat16 = converts && link.is_bfloat16;
     if (!converts && link.is_bfloat16 && link.wide == kNone) link.wide = buffers_++;
     for (Operand &operand : link.operands) {
-      if (operand.storage == Storage::buffer) continue;
-      const TensorId id = operand.storage == Storage::input ? inputs[operand.index] : outputs[operand.index];
+      if (operand.location == Location::buffer) continue;
+      const TensorId id = operand.location == Location::input ? inputs[operand.index] : outputs[operand.index];
       operand.is_bfloat16 = is_bfloat16(id, operand.bytes);
       link.takes_bfloat16 = link.takes_bfloat16 || (converts && operand.is_bfloat16);
       if (!converts && operand.is_bfloat16) operand.copy = buffers_++;
@@ -209,8 +209,8 @@ const void *Chain::read(const Blocks &blocks, const Operand &operand, bool takes
     return blocks.own + static_cast<int64_t>(index) * buffer_bytes_;
   };
   step = 1;
-  if (operand.storage == Storage::buffer) return buffer(operand.index);
-  const bool is_made = operand.storage == Storage::output;
+  if (operand.location == Location::buffer) return buffer(operand.index);
+  const bool is_made = operand.location == Location::output;
   const TensorId id = is_made ? outputs[operand.index] : inputs[operand.index];
   if (operand.is_bfloat16 && !takes_bfloat16) {
     auto *wide = reinterpret_cast<float *>(buffer(operand.copy));
@@ -250,7 +250,7 @@ void Chain::compute_numbers(const Blocks &blocks, const Link &link, const void *
   FloatOutput to{nullptr};
   if (link.is_bfloat16) {
     to.bfloat16 = blocks.frame.out<Bfloat16>(outputs[link.index]) + first;
-  } else if (link.storage == Storage::buffer) {
+  } else if (link.location == Location::buffer) {
     to.float32 = reinterpret_cast<float *>(blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_);
   } else {
     to.float32 = blocks.frame.out<float>(outputs[link.index]) + first;
@@ -278,7 +278,7 @@ void Chain::compute(const Blocks &blocks, int64_t first, int64_t n) const {
                                 blocks.frame.out<Bfloat16>(outputs[link.index]) + first, n);
       continue;
     }
-    std::byte *to = link.storage == Storage::buffer
+    std::byte *to = link.location == Location::buffer
                         ? buffer(link.index)
                         : blocks.frame.out<std::byte>(outputs[link.index]) + first * link.bytes;
     link.operation->compute_span(kernels, operands, steps, to, n);
@@ -289,10 +289,10 @@ bool Chain::may_overwrite(size_t input) const {
   bool is_written = false;
   for (const Link &link : links_) {
     for (const Operand &operand : link.operands) {
-      if (operand.storage != Storage::input || operand.index != input) continue;
+      if (operand.location != Location::input || operand.index != input) continue;
       if (is_written || !operand.pattern.is_dense(count_)) return false;
     }
-    is_written = is_written || (link.storage == Storage::output && link.index == 0);
+    is_written = is_written || (link.location == Location::output && link.index == 0);
   }
   return true;
 }

@@ -29,9 +29,9 @@ class Chain final : public Operation {
 
  private:
   static constexpr size_t kNone = ~size_t{0};
-  enum class Storage { input, output, buffer };
+  enum class Location { input, output, buffer };
   struct Operand {
-    Storage storage;
+    Location location;
     size_t index; /* of the input, output or buffer */
     AccessPattern pattern;
     int64_t bytes; /* of an element */
@@ -43,7 +43,7 @@ class Chain final : public Operation {
   struct Link {
     std::unique_ptr<Pointwise> operation;
     std::vector<Operand> operands;
-    Storage storage;
+    Location location;
     size_t index; /* of the output or buffer */
     int64_t bytes;
     bool is_bfloat16 = false; /* the output is float32 stored in bfloat16 */

@@ -126,7 +126,7 @@ class Int8DepthwiseOfLines final : public Int8Depthwise {
     taps_ = joins_rows_ ? w.window_width : groups_across;
     tap_step_ = w.dilation_x * (joins_rows_ ? 1 : kJoined);
     pack_all(setup);
-    /* So many columns stay in the first cache interleaved. */
+    /* How many interleaved columns stay in the first cache. */
     const int64_t room = setup.machine().caches.first / column_bytes(setup.kernels.int8) / w.stride_x;
     const auto products = static_cast<double>(lines_ * taps_ * kJoined);
     const int64_t channel_block = setup.kernels.int8.line_channels;

@@ -19,11 +19,11 @@
 
 namespace cpuacc {
 
-/* Rows, the numbers that are added to their products, and the place of the results. */
+/* The operands of gemv: rows, numbers that are added to their products, and results. */
 template <typename T>
 struct GemvOperands {
   const T *const *rows;
-  const T *const *x; /* nullptr: none */
+  const T *const *x; /* is added to the products; nullptr: none */
   T *const *y;
   int64_t count;
   const T *bias; /* nullptr: none */
@@ -192,7 +192,7 @@ struct GemvMatrix {
   size_t scale_bytes() const;
 };
 
-/* Chains of steps that each need the one before: the common part of recurrent layers. */
+/* The loop over steps, each of which needs the one before. */
 
 /* How a layer reads its sequences. */
 struct Reading {
@@ -201,17 +201,17 @@ struct Reading {
   int64_t units;
   int64_t outputs; /* numbers of an output: as many as units, unless it is projected */
   int64_t ways; /* 2: forward and backward */
-  bool is_backward; /* whether the first way is */
+  bool is_backward; /* whether the first way is backward */
   bool is_time_major;
 };
 
 /* Runs a cell along each item of the batch and each way, in Float32 or Float64. Items take their steps together,
  * so that weights are read once for all of them.
  *
- * Inputs: what the steps add to the gates [ways, steps and batch, gates * units], the recurrent
- * weights [ways, gates * units, outputs] with further matrices of the cell behind those of a way, and,
- * each of them or kNone, the bias [ways, 2 * gates * units], the lengths [batch], the first output and
- * the first cell, the peepholes [ways, 3 * units]; then what only one kind of cell reads.
+ * Inputs: the inputs' share of the gates [ways, steps and batch, gates * units]; the recurrent weights
+ * [ways, gates * units, outputs], for each way followed by further matrices of the cell; the bias
+ * [ways, 2 * gates * units], the lengths [batch], the first output, the first cell and the peepholes [ways, 3 * units],
+ * each of which may be kNone; then inputs of one kind of cell only.
  * Outputs: the outputs of all steps, the last output, and, if there is one, the last cell.
  */
 template <typename T>
@@ -224,9 +224,9 @@ class Recurrence : public Operation {
   void run(const Frame &frame) const override;
 
  protected:
-  /* The memory that a step of one item has of its own. */
+  /* The working memory of a step of one item. */
   struct Item {
-    T *gates; /* the sums that the step adds to; may be overwritten */
+    T *gates; /* the sums of the gates, to which the step adds; may be overwritten */
     T *hidden; /* the output of the step before, then of this one: [outputs] */
     T *cell;
     T *spare; /* [gates * units] */
