@@ -53,7 +53,7 @@ def _named(command: str) -> Iterator[str]:
         word = words.pop(0)
         if word in WITH_A_VALUE:
             words.pop(0)
-        elif not word.startswith(("-", "./")):
+        elif not word.startswith(("-", ".")):
             yield word
 
 
