@@ -54,6 +54,9 @@ examples:
 _Facts = Mapping[str, Any]
 """A node of the document that :func:`armnn_tools.viewing.described` makes."""
 
+_MOST_HINTS = 4
+"""How many shapes are shown as values of ``--shape``."""
+
 _MEASURED = ("time", "verdict", "refusals", "conversion")
 """The facts of a layer that the list of layers has beside its size."""
 
@@ -435,7 +438,10 @@ class Inspection:
         print(f"Multiply-adds: not known, as shapes are open{advice}")
 
     def _hints(self) -> str:
-        """Return open shapes as values of --shape, with sizes that fit if any are known."""
+        """Return open shapes as values of --shape, with sizes that fit if any are known.
+
+        A decoder has two caches for each layer: the first few inputs stand for all.
+        """
         shapes = {
             layer.name: layer.output.info.shape
             for layer in self.network.inputs
@@ -443,7 +449,9 @@ class Inspection:
         }
         if self.assumed.error is None:
             shapes = {name: self.assumed.shapes[name] for name in shapes}
-        return printable(" ".join(example_of(name, shape) for name, shape in shapes.items()))
+        hints = [example_of(name, shape) for name, shape in shapes.items()]
+        rest = f" and {len(hints) - _MOST_HINTS} more" if len(hints) > _MOST_HINTS else ""
+        return printable(" ".join(hints[:_MOST_HINTS]) + rest)
 
 
 def _count_by_type(rows: Iterable[LayerStatistics]) -> list[_TypeCount]:
