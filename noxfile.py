@@ -37,7 +37,7 @@ nox.options.sessions = [
     "lint",
     "types",
     "tests",
-    "compat_all",
+    "compat",
     "compat_rules",
 ]
 nox.options.default_venv_backend = "uv"
@@ -168,15 +168,6 @@ def compat_environment(session: nox.Session, group: str) -> None:
 
 
 @nox.session(requires=["compat_environment(test)"], venv_backend="none")
-def compat_all(session: nox.Session) -> None:
-    """Check each core with each backend, as the sessions of compat do one by one."""
-    # A nox for each of them takes a fifth of their time.
-    pairs = itertools.chain.from_iterable(pair.args for pair in _pairs(openvino=False))
-    check = ["tests-e2e/compat/check_pair.py", *map(str, pairs)]
-    session.run(_python_of(session, "compat_environment-test"), *check, external=True)
-
-
-@nox.session(requires=["compat_environment(test)"], venv_backend="none", default=False)
 @nox.parametrize("core,backend", list(_pairs(openvino=False)))
 def compat(session: nox.Session, core: str, backend: str) -> None:
     """Check a core with a backend, by each door."""

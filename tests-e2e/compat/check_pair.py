@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Check cores with backends for nox: the cells of each pair, one for each door.
+"""Check a core with a backend for nox: the cells of the pair, one for each door.
 
-``check_pair.py CORE BACKEND [CORE BACKEND ...]``.
+``check_pair.py CORE BACKEND``.
 """
 
 from __future__ import annotations
@@ -42,27 +42,19 @@ def problems(cell: Cell, found: dict[str, Any]) -> list[str]:
     ]
 
 
-def main(*named: str) -> int:
-    """Check the cells of pairs; return 1 if one differs from compat.toml."""
-    pairs = list(zip(named[::2], named[1::2], strict=True))
-    for core, backend in pairs:
-        if not _of(core, backend):
-            print(f"compat.toml has no cell of core {core} and backend {backend}")
-            return 1
+def main(core: str, backend: str) -> int:
+    """Check a pair's cells; return 1 if one differs from compat.toml."""
+    pair = [cell for cell in cells() if (cell.core, cell.backend) == (core, backend)]
+    if not pair:
+        print(f"compat.toml has no cell of core {core} and backend {backend}")
+        return 1
     matrix = Matrix()
     matrix.prepare()
-    failed = False
-    for core, backend in pairs:
-        for cell in _of(core, backend):
-            found = problems(cell, matrix.observed(cell))
-            failed |= bool(found)
-            said = "\n".join(found) or f"{cell.outcome}, as compat.toml says"
-            print(f"{core} with {backend}, {cell.door}: {said}", flush=True)
-    return int(failed)
-
-
-def _of(core: str, backend: str) -> list[Cell]:
-    return [cell for cell in cells() if (cell.core, cell.backend) == (core, backend)]
+    found = {cell.door: problems(cell, matrix.observed(cell)) for cell in pair}
+    for cell in pair:
+        as_told = f"{cell.outcome}, as compat.toml says"
+        print(f"{cell.door}:", "\n".join(found[cell.door]) or as_told)
+    return int(any(found.values()))
 
 
 if __name__ == "__main__":
