@@ -19,7 +19,13 @@ from armnn_conformance.cases import LayerCase, cases_of, data_types_of
 from armnn_conformance.checks import contract, devices, stress
 from armnn_conformance.checks import graphs as graph_checks
 from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
-from armnn_conformance.checks.correctness import CaseResult, Outcome, answer_of, check_case
+from armnn_conformance.checks.correctness import (
+    CaseResult,
+    Outcome,
+    answer_of,
+    check_case,
+    claimed_case,
+)
 from armnn_conformance.checks.device_memory import check_device_memory
 from armnn_conformance.checks.prepared_file import check_prepared_file
 from armnn_conformance.graphs import Graph
@@ -98,18 +104,9 @@ class Checks:
     def claimed_case(self, layer: str) -> LayerCase | None:
         """Return a layer type's first claimed case with an input."""
         if layer not in self._claimed:
-            self._claimed[layer] = next(self._claimed_cases(layer), None)
+            found = claimed_case(self.subject, layer, self._refused, self.announce)
+            self._claimed[layer] = found
         return self._claimed[layer]
-
-    def _claimed_cases(self, layer: str) -> Iterator[LayerCase]:
-        for column in data_types_of(layer):
-            if (layer, column) in self._refused:
-                continue  # all of its cases were, so they need not be made again
-            for case in cases_of(layer, column):
-                self.announce(case.id)
-                fed = any(operand is not None and not operand.constant for operand in case.inputs)
-                if fed and self.subject.supports(layer_of(case)):
-                    yield case
 
     def layers_claimed_at_once(self, layers: Iterable[str]) -> list[str]:
         """Return the layer types whose first cases are claimed.

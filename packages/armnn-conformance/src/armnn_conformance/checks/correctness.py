@@ -6,7 +6,7 @@ A layer that a backend claims is run and compared; one that it refuses needs a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -17,7 +17,7 @@ from armnn.backends import Support
 from armnn.graph import Layer
 from armnn.single_layer import in_layout
 from armnn.types import DataLayout, DataType
-from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of
+from armnn_conformance.cases import EXTREME, NAN, LayerCase, cases_of, data_types_of
 from armnn_conformance.comparison import difference
 from armnn_conformance.running import (
     BoundCase,
@@ -202,10 +202,29 @@ def compare(results: Iterable[NDArray[Any]], case: LayerCase, whose: str) -> Non
             raise NonconformityError(f"{whose} output {index} is wrong: {problem}")
 
 
-def claimed_case(subject: Subject, layer: str) -> LayerCase | None:
-    """Return a layer type's first claimed case with an input."""
-    for case in cases_of(layer):
-        fed = any(operand is not None and not operand.constant for operand in case.inputs)
-        if fed and subject.supports(layer_of(case)):
-            return case
+def claimed_case(
+    subject: Subject,
+    layer: str,
+    refused: Container[tuple[str, DataType]] = (),
+    announce: Callable[[str], None] = lambda _: None,
+) -> LayerCase | None:
+    """Return a layer type's first claimed case with an input, of Float32 if there is one.
+
+    Most cases that run before are of Float32, too, so that a backend that compiles kernels for each
+    type has these already.
+
+    Args:
+        subject: The backend.
+        layer: The layer type.
+        refused: The layer types and data types of which it is known to claim no case.
+        announce: Is told the id of a case before the backend is asked about it.
+    """
+    for column in sorted(data_types_of(layer), key=lambda each: each is not DataType.FLOAT32):
+        if (layer, column) in refused:
+            continue
+        for case in cases_of(layer, column):
+            announce(case.id)
+            fed = any(operand is not None and not operand.constant for operand in case.inputs)
+            if fed and subject.supports(layer_of(case)):
+                return case
     return None
