@@ -15,7 +15,9 @@ import armnn
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.errors import InvalidArgumentError
 from armnn.profiling import Recorder
+from armnn.storage.blobs import Blobs
 from armnn_backend_cl.device import open_device
+from armnn_backend_cl.options import GpuAccModel
 
 X = np.linspace(-3, 3, 40, dtype=np.float32).reshape(2, 20)
 
@@ -23,7 +25,7 @@ X = np.linspace(-3, 3, 40, dtype=np.float32).reshape(2, 20)
 def network() -> Network:
     net = Network("small")
     x = net.add_input("x", TensorInfo(X.shape))
-    y = net.add_softmax(net.add_activation(x, function="Elu", a=0.75))
+    y = net.add_transpose(net.add_activation(x, function="Sigmoid"), dim_mappings=(1, 0))
     net.add_output("y", net.add_elementwise_unary(y, operation="Log"))
     return net
 
@@ -59,10 +61,7 @@ class Built:
         return program
 
 
-def test_fast_math_is_asked_of_the_compiler(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_fast_math_is_asked_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     built = Built(monkeypatch)
     exact = run()
     assert built.options
@@ -77,13 +76,11 @@ def test_fast_math_is_asked_of_the_compiler(
 def test_a_file_has_the_programs_of_a_network(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     run()  # the device has the programs already when the file is written
     path = tmp_path / "small.bin"
     built = Built(monkeypatch)
     run(SaveCachedNetwork=True, CachedNetworkFilePath=str(path))
     whole = path.read_bytes()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
     built.forget()
     made = run(CachedNetworkFilePath=str(path))
     assert built.options == []
@@ -91,6 +88,18 @@ def test_a_file_has_the_programs_of_a_network(
     path.write_bytes(whole[:-1])  # the last entry was not written whole
     np.testing.assert_array_equal(run(CachedNetworkFilePath=str(path)), made)
     assert len(built.options) == 1
+
+
+def test_programs_are_not_kept_where_there_is_no_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.undo()
+    model = GpuAccModel({})
+    model.blobs = Blobs("GpuAcc", tmp_path)
+    assert model.programs is model.blobs
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    model.blobs = Blobs("GpuAcc")
+    assert model.programs is None
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,10 @@ def _index(name: str, view: View) -> tuple[str, dict[str, int | Sequence[int]]]:
         The expression, and the arguments of the parameters in it.
     """
     sizes, (_, strides) = walked(View.of(view.shape), view)
+    if sizes[1] == 1 and (strides[0] == 1 or sizes[0] == 1):  # one element is at 0 in any case
+        return "(i)", {}
     if not any(strides):
         return "0", {}
-    if sizes[1] == 1 and strides[0] == 1:
-        return "(i)", {}
     if sizes[2] == 1 and list(strides[:2]) == [1, 0]:
         return f"((i) % {name}_size)", {f"{name}_size": sizes[0]}
     if sizes[2] == 1 and list(strides[:2]) == [0, 1]:

@@ -88,8 +88,11 @@ class GpuAccModel(ModelContext):
 
     @property
     def programs(self) -> BlobStore | None:
-        """Where programs are kept: a file that the options name, else where the host says."""
-        return self.blobs if self._file is None else self._file
+        """Where programs are kept: a file that the options name, else where the host says.
+
+        None where it keeps nothing: a driver may take long to make a binary, as PoCL does.
+        """
+        return self._file or self.blobs or None
 
 
 def runtime_options(options: Mapping[str, OptionValue]) -> RuntimeOptions:

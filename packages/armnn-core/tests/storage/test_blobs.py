@@ -31,6 +31,7 @@ def test_a_blob_is_found_by_its_backend_under_its_key(
 ) -> None:
     cache_dir = tmp_path / "cache" if given else None
     Blobs("One", cache_dir).put("key", BLOB)
+    assert Blobs("One", cache_dir)
     assert Blobs("One", cache_dir).get("key") == BLOB
     assert Blobs("One", cache_dir).get("other") is None
     assert Blobs("Other", cache_dir).get("key") is None
@@ -111,6 +112,7 @@ def test_no_folder_of_this_user_keeps_nothing(
     assert "is not used, as others may write to it" in caplog.text
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     assert Blobs("One").get("key") is None
+    assert not Blobs("One")
 
 
 class Keeping(RefBackend):

@@ -56,6 +56,10 @@ class Blobs(BlobStore):
         if folder is not None:
             folder.write({}, [[blob]], *self._key(key))
 
+    def __bool__(self) -> bool:
+        """Return whether there is a folder."""
+        return self._opened() is not None
+
     def __str__(self) -> str:
         folder = self._opened()
         return "no folder" if folder is None else str(folder.folder)
