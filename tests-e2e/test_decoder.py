@@ -322,7 +322,7 @@ def test_a_mask_of_the_callers_tells_of_shorter_prompts() -> None:
         with pytest.raises(InvalidArgumentError, match="chunks"):
             stream.run({"input_ids": tokens}, chunks=chunks)
     # The mask that the stream would make has 1 for padding, too.
-    with pytest.raises(ExecutionError, match="row 5 of the 7 in the states is padding"):
+    with pytest.raises(ExecutionError, match="row 5 of the 7 rows in the states is padding"):
         stream.run({"input_ids": tokens})
     assert stream.length == 7
     stream.rewind(3)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The engine: LoadedPlan holds a plan with workloads and memory layout, and makes contexts.
+"""The engine: a LoadedPlan has the workloads and the memory layout of a plan, and makes contexts.
 
-Plans of one compiled part and of many, on a caller's arrays and on memory of their own, take the
-same code. Only layers that no backend compiled need the graph.
+A context is the memory and the bound steps of one run at a time. Plans with one compiled part and
+plans with many run through the same code, whether their inputs and outputs are in a caller's memory
+or in memory of the context. Only layers that no backend compiled need the graph.
 """
 
 from __future__ import annotations
@@ -67,29 +68,29 @@ if TYPE_CHECKING:  # a prepared load imports no graph
     from armnn.runtime.planner import MemoryStrategies
 
 Watch: TypeAlias = "Callable[[Layer, Sequence[TensorHandle]], object]"
-"""A function that is called after each layer of a run, with the layer and the tensors it wrote."""
+"""A function that is called after each layer of a run, with the layer and its output tensors."""
 
 Handles: TypeAlias = "dict[PlannedTensor, TensorHandle]"
 """The handles of one context."""
 
 SLACK_BYTES = 4 << 20
-"""The bytes that idle contexts may keep beyond the memory of one context of the largest plan."""
+"""The bytes that the idle contexts of a network may have beyond one context of its largest plan."""
 
 POOL_LIMIT = 16
 """How many idle contexts a plan keeps; further runs at the same time make a context and drop it."""
 
 _TICK_SECONDS = 0.01
-"""How often a run that waits for memory looks whether it must end."""
+"""The time after which a run that waits for memory checks its deadline and its token again."""
 
 
 class CopyWorkload(Workload):
     """The workload of MemCopy, and of a MemImport whose factory cannot import the memory."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
-        """Return a step that copies the input, through host memory where no device can."""
+        """Return a step that copies the input, through host memory if no device can copy it."""
         (source,), (target,) = inputs, outputs
         if source is None:
-            raise ExecutionError("a copy needs a tensor to copy: got none")
+            raise ExecutionError("a copy layer has no input tensor: expected one")
         if isinstance(target, ArrayHandle):
             return lambda: source.copy_to(target.map())
         if isinstance(source, ArrayHandle) or not source.info.is_static:
@@ -118,9 +119,9 @@ class _Arena:
     """The working memory of one backend in one context.
 
     Attributes:
-        tensors: The tensors in it.
-        scratch: The layers with scratch memory, which lies behind the tensors, each with its bytes.
-        layout: The offsets of the tensors, then those of the scratch memory.
+        tensors: The tensors in the arena.
+        scratch: The layers that need scratch memory, each with the size of it in bytes.
+        layout: The offsets of the tensors, in their order, then those of the scratch memory.
         allocator: Allocates the memory.
     """
 
@@ -136,9 +137,9 @@ class _DeviceBlock:
 
     Attributes:
         factory: Makes the block and the tensors.
-        owner: The backend whose memory manager the block belongs to.
-        tensors: Each with its offset.
-        size: In bytes.
+        owner: The id of the backend whose memory manager the block belongs to.
+        tensors: The offset in bytes of each tensor.
+        size: The size of the block in bytes.
     """
 
     factory: TensorHandleFactory
@@ -156,7 +157,7 @@ class _CallerTensors:
         handles: The handles of these tensors.
         inputs: The names of the inputs that need no copy.
         outputs: The names of the outputs that need no copy.
-        copied: Why each other one is copied, by its name.
+        copied: The reason why each other input or output is copied, by its name.
     """
 
     managers: Mapping[str, MemoryManager]
@@ -187,9 +188,9 @@ class LoadedPlan:
 
     Attributes:
         plan: The plan that runs.
-        arena_bytes: The host's working memory of one context.
-        context_bytes: The working memory of one context, of devices too.
-        is_limited: Whether each run takes a turn, as a backend in it limits its contexts.
+        arena_bytes: The bytes of host memory that one context uses.
+        context_bytes: The bytes of memory that one context uses, on the host and on devices.
+        is_limited: Whether a run waits for its turn, as a backend limits the number of contexts.
     """
 
     def __init__(
@@ -206,12 +207,12 @@ class LoadedPlan:
 
         Args:
             plan: The plan that runs.
-            participants: Its backends.
-            allocators: Where a backend's working memory comes from, by backend id.
-            strategies: How it is laid out; None for the default.
-            sink: Gets the tensors of Debug layers.
-            watch: Observes: it is called after each layer of each run.
-            idle_memory: Bounds what its contexts and those of other plans keep.
+            participants: The backends of the network.
+            allocators: The allocators of working memory, by backend id.
+            strategies: The strategies that lay out the working memory; None for the default.
+            sink: Receives the tensors of Debug layers.
+            watch: Is called after each layer of each run.
+            idle_memory: Limits the memory of the idle contexts of all plans of the network.
         """
         self.plan = plan
         self._participants = participants
@@ -242,12 +243,12 @@ class LoadedPlan:
 
     @property
     def idle_bytes(self) -> int:
-        """The working memory of idle contexts."""
+        """The bytes of working memory of the idle contexts of this plan."""
         return len(self._pool) * self.context_bytes
 
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
-        """The shapes of the outputs, None for computed ones."""
+        """The shape of each output, None if it is known only after the layer has run."""
         return {
             name: tensor.info.static_shape if tensor is not None and tensor.info.is_static else None
             for name, tensor in self.plan.outputs.items()
@@ -261,12 +262,12 @@ class LoadedPlan:
         then waits for another run of this network to give its context back.
 
         Args:
-            control: Ends the wait when the run must end.
+            control: The deadline and the cancel token of the run, which also end the wait.
 
         Raises:
             ResourceExhaustedError: There is no memory, and no run to wait for.
             CancelledError: The caller cancelled the run.
-            DeadlineExceededError: The time was up.
+            DeadlineExceededError: The deadline of the run has passed.
         """
         if not self.is_limited:
             return self._acquired(control)
@@ -282,7 +283,7 @@ class LoadedPlan:
         while True:
             seen = self._idle_memory.returned
             try:
-                context = self._pool.pop()  # the last one used: its memory is still in the cache
+                context = self._pool.pop()  # used last: its memory is still in the CPU's cache
             except IndexError:
                 made = self._made_or_exhausted()
                 if isinstance(made, ResourceExhaustedError):
@@ -293,12 +294,12 @@ class LoadedPlan:
                         is_trimmed = True
                     continue
                 context = made
-            if not context.is_repeatable:  # a bound call keeps a repeatable one between its runs
+            if not context.is_repeatable:  # bound calls keep repeatable contexts between runs
                 self._idle_memory.take()
             return context
 
     def release(self, context: Context) -> None:
-        """Take a context back after a run."""
+        """Return a context to the pool after a run, or close it if the pool is full."""
         try:
             if self._closed or len(self._pool) >= POOL_LIMIT:
                 context.close()
@@ -309,7 +310,7 @@ class LoadedPlan:
             self._give_back(context)
 
     def drop(self, context: Context) -> None:
-        """Close a context after a failed run, as its content is undefined."""
+        """Close a context after a failed run, as its tensors have undefined content."""
         try:
             context.close()
         finally:
@@ -322,9 +323,12 @@ class LoadedPlan:
             self._idle_memory.end_turn()
 
     def bound(self, binding: Binding) -> tuple[Context, dict[str, str]]:
-        """Return a context on a caller's tensors, and why each other tensor is copied.
+        """Return a context that uses a caller's memory for inputs and outputs where it can.
 
-        Its shapes are known in full. The reasons are by the names of what each run copies.
+        All shapes of the plan must be known.
+
+        Returns:
+            The context, and the reason for each input or output that every run copies, by its name.
         """
         direct = self._tensors_on(binding)
         context = self._context(binding, direct)
@@ -336,15 +340,15 @@ class LoadedPlan:
     ) -> list[KeptHandle]:
         """Return new tensors for a state in the memory of the backends that read and write it.
 
-        The list is empty, and the host keeps the state, where the input or the output is in host
-        memory, where the two are in different kinds of memory, or where contexts of these managers
-        cannot use such tensors as theirs.
+        The list is empty, and the state stays in host memory, if the input or the output is in host
+        memory, if the two are in different kinds of memory, or if contexts with these memory
+        managers cannot use such a tensor as their input and output.
 
         Args:
-            name: The input.
-            output: The output that is its next value.
-            count: How many tensors it takes.
-            managers: The memory managers of all contexts that will be on them.
+            name: The name of the input that reads the state.
+            output: The name of the output that is the next value of the state.
+            count: The number of tensors to make.
+            managers: The memory managers of all contexts that will use the tensors, by backend id.
         """
         read, made = self.plan.inputs[name], self.plan.outputs[output]
         if made is None or made.factory != read.factory or _is_at_rest(read) or _is_at_rest(made):
@@ -363,24 +367,24 @@ class LoadedPlan:
         return found
 
     def imports(self, name: str, source: MemorySource) -> bool:
-        """Return whether an input or output can import memory of a source.
+        """Return whether the tensor of an input or output can import memory of a source.
 
-        Host memory does not count: it can always be used.
+        It is False for tensors in host memory, which use a caller's host memory without an import.
         """
         return any(self._imports(tensor, source) for tensor in self._ports(name))
 
     def owners(self, name: str) -> set[str]:
-        """Return the backends that write or read an input or output."""
+        """Return the ids of the backends that write or read an input or output."""
         return {tensor.owner for tensor in self._ports(name)}
 
     def close(self) -> None:
-        """Free the pooled contexts; running ones follow at their end."""
+        """Free the idle contexts; a context in use is freed when its run ends."""
         self._closed = True
         self._idle_memory.forget(self)
         self.drop_contexts()
 
     def drop_contexts(self) -> None:
-        """Free the pooled contexts.
+        """Free the idle contexts.
 
         Raises:
             ClosingError: Memory could not be given back; the contexts are dropped nevertheless.
@@ -400,7 +404,10 @@ class LoadedPlan:
             closing.end()
 
     def _made_or_exhausted(self) -> Context | ResourceExhaustedError:
-        """Return a new context, or the error without its traceback, which would keep the memory."""
+        """Return a new context, or the error that memory is exhausted.
+
+        The error has no traceback, as the frames of it would keep the memory allocated so far.
+        """
         self._idle_memory.make_room(self, self.context_bytes)
         try:
             return self._context(None, _CallerTensors(self.managers()))
@@ -436,7 +443,7 @@ class LoadedPlan:
             ) from None
 
     def _placed_constants(self) -> Handles:
-        """Put each constant into the memory that its readers need."""
+        """Return the handles of the constants, each in the memory that its readers use."""
         placed: Handles = {}
         read = [tensor for layer in self.plan.layers for tensor in layer.inputs]
         for tensor in (*read, *self.plan.outputs.values()):
@@ -445,7 +452,7 @@ class LoadedPlan:
         return placed
 
     def _constant(self, tensor: PlannedTensor, data: NDArray[Any]) -> TensorHandle:
-        """Return the handle of a constant; plans of one network share those on devices."""
+        """Return the handle of a constant; the plans of one network share uploaded constants."""
         if tensor.factory == HOST_FACTORY_ID:
             contiguous = np.ascontiguousarray(data).reshape(data.shape)
             return ArrayHandle(tensor.info, contiguous)
@@ -463,7 +470,7 @@ class LoadedPlan:
     def _planned_arenas(
         self, allocators: Mapping[str, Allocator], strategies: MemoryStrategies | None
     ) -> dict[str, _Arena]:
-        """Lay out tensors and scratch memory per backend."""
+        """Lay out the host tensors and the scratch memory of each backend in an arena."""
         owned: dict[str, list[PlannedTensor]] = {}
         for tensor in self._lifetimes:
             if _is_in_arena(tensor):
@@ -490,7 +497,7 @@ class LoadedPlan:
         return arenas
 
     def _blocks_without(self, elsewhere: Collection[PlannedTensor]) -> list[_DeviceBlock]:
-        """Return the blocks of a context without the tensors that are elsewhere."""
+        """Return the blocks of a context whose given tensors are in a caller's memory."""
         left_out = frozenset(
             [tensor for block in self._blocks for tensor in block.tensors if tensor in elsewhere]
         )
@@ -501,7 +508,10 @@ class LoadedPlan:
         return self._smaller_blocks[left_out]
 
     def _planned_blocks(self, left_out: Collection[PlannedTensor] = ()) -> list[_DeviceBlock]:
-        """Lay out the tensors of factories that make blocks; see ``block_alignment``."""
+        """Lay out the tensors of factories that make blocks.
+
+        See :attr:`TensorHandleFactory.block_alignment`.
+        """
         strategies = self._strategies
         owned: dict[tuple[str, str], list[PlannedTensor]] = {}
         for tensor in self._lifetimes:
@@ -513,7 +523,8 @@ class LoadedPlan:
         blocks: list[_DeviceBlock] = []
         for (factory_id, owner), tensors in owned.items():
             factory = self._participants.factories[factory_id]
-            # The planner aligns to ALIGNMENT, so a coarser alignment is planned in larger units.
+            # The planner aligns offsets to ALIGNMENT units. A unit is one byte, or several bytes
+            # where the factory needs a coarser alignment.
             unit = max(factory.block_alignment // ALIGNMENT, 1)
             sizes = [
                 Block(*self._lifetimes[each], -(-each.info.size_bytes // unit)) for each in tensors
@@ -529,7 +540,7 @@ class LoadedPlan:
         return blocks
 
     def _unplaced_tensors(self) -> list[PlannedTensor]:
-        """Return the tensors in backends' own memory that are outside of all blocks."""
+        """Return the device tensors that are in no block; each gets memory of its own."""
         placed = {tensor for block in self._blocks for tensor in block.tensors} | self._foreign
         return [
             tensor
@@ -538,7 +549,7 @@ class LoadedPlan:
         ]
 
     def _device_bytes(self) -> dict[str, int]:
-        """Return the working memory of one context by the factory that makes it."""
+        """Return the bytes of device memory of one context, by the id of the factory."""
         found: dict[str, int] = {}
         for block in self._blocks:
             found[block.factory.id] = found.get(block.factory.id, 0) + block.size
@@ -571,7 +582,7 @@ class LoadedPlan:
         return source in factory.import_sources
 
     def _imports_device(self, tensor: PlannedTensor, device: Device) -> bool:
-        """Return whether a tensor can use memory of a device."""
+        """Return whether the factory of a tensor imports memory of a device."""
         factory = self._participants.factories.import_factory(tensor.factory)
         return factory is not None and device in factory.import_devices
 
@@ -586,7 +597,7 @@ class LoadedPlan:
     def _imported(
         self, tensor: PlannedTensor, handle: TensorHandle, managers: Mapping[str, MemoryManager]
     ) -> TensorHandle | None:
-        """Return a tensor's handle on the memory of another, None if that cannot be."""
+        """Return a handle of a tensor on the memory of another handle, None if it is refused."""
         factory = self._participants.factories.import_factory(tensor.factory)
         if factory is None:
             return None
@@ -603,19 +614,19 @@ class LoadedPlan:
     def _on_slice(
         self, tensor: PlannedTensor, managers: Mapping[str, MemoryManager], memory: ForeignHandle
     ) -> TensorHandle | None:
-        """Return a handle on a slice of a tensor, None if its backend can have none there."""
-        with contextlib.suppress(MemoryImportError):  # it is not aligned for the device
+        """Return a handle of a tensor on a slice of its memory, None if the backend refuses it."""
+        with contextlib.suppress(MemoryImportError):  # the slice is not aligned for the device
             return self._imported(replace(tensor, info=memory.info), memory, managers)
         return None
 
     def _on(
         self, tensor: PlannedTensor, given: TensorHandle, managers: Mapping[str, MemoryManager]
     ) -> TensorHandle | str:
-        """Return a handle of a tensor on a caller's memory, or the reason why there can be none."""
+        """Return a handle of a tensor on a caller's memory, or the reason why it needs a copy."""
         owner = tensor.owner or "the host"
         if isinstance(given, KeptHandle):
             is_same = given.factory == tensor.factory
-            if is_same and tensor.owner not in managers:  # no context has a queue of its own
+            if is_same and tensor.owner not in managers:  # the backend has no queue per context
                 return given.tensor
             given = given.tensor
         device = HOST if isinstance(given, ArrayHandle) else _device_of(given)
@@ -633,9 +644,9 @@ class LoadedPlan:
     def _tensors_on(self, binding: Binding) -> _CallerTensors:
         """Return the tensors that use a caller's memory.
 
-        An output may have the memory of an input, as a state has. It is written in place if all
-        steps that read the input come before the step that writes the output, or if that step
-        writes only the elements that change.
+        An output may be given the memory of an input, as for a state. The output is written there
+        if all steps that read the input come before the step that writes the output, or if that
+        step writes only the elements that change; else it is copied after the run.
         """
         direct = _CallerTensors(self.managers() if binding.managers is None else binding.managers)
         read: dict[PlannedTensor, TensorHandle] = {}
@@ -678,10 +689,10 @@ class LoadedPlan:
         """Return why an output cannot be in a caller's memory of any device, or "" if it can.
 
         Args:
-            made: The output's tensor.
-            given: The caller's memory.
-            read: The caller's memory of each input that is read there.
-            passed_on: Of each tensor that is an input or another output, which one it is.
+            made: The tensor of the output; None if it exists only during a run.
+            given: The caller's memory for the output.
+            read: The inputs that are read from a caller's memory, each with this memory.
+            passed_on: The tensors that are an input or an earlier output, each with the reason.
         """
         if made is None:
             return "its tensor exists only after the layer has run"
@@ -697,7 +708,7 @@ class LoadedPlan:
     # -- contexts -------------------------------------------------------------------------------
 
     def _context(self, binding: Binding | None, direct: _CallerTensors) -> Context:
-        """Return a new context, on a caller's arrays if there is a binding."""
+        """Return a new context; with a binding it uses the caller's memory."""
         managers = direct.managers
         memory: list[tuple[Allocator, NDArray[np.uint8]]] = []
         handles: Handles = dict(self._constants)
@@ -742,9 +753,9 @@ class LoadedPlan:
         )
 
     def managers(self) -> dict[str, MemoryManager]:
-        """Return new memory managers for one context, by the id of a backend that has a part in it.
+        """Return new memory managers for one context, by the ids of the backends that use them.
 
-        A context without any acquires and releases no memory around its runs.
+        A context without memory managers acquires and releases no memory around its runs.
         """
         managers: dict[str, MemoryManager] = {}
         used = {layer.backend for layer in self.plan.layers}
@@ -762,9 +773,12 @@ class LoadedPlan:
     def _is_imported(
         self, layer: PlannedLayer, handles: Handles, managers: Mapping[str, MemoryManager]
     ) -> bool:
-        """Import the memory of a MemImport layer's input for its output, if possible.
+        """Let the output of a MemImport layer use the memory of its input, if possible.
 
-        Else the output gets memory of its own.
+        Otherwise the output gets memory of its own, and a step copies the input.
+
+        Returns:
+            Whether the layer needs no step; False for layers of other types.
         """
         if layer.type != "MemImport":
             return False
@@ -804,7 +818,10 @@ class LoadedPlan:
     def _submit(
         self, steps: Sequence[tuple[PlannedLayer, Step]]
     ) -> Callable[[int | None], Task] | None:
-        """Return a function that submits the plan's only step, None if there is no such step."""
+        """Return a function that submits the only step of a plan to its backend.
+
+        It is None if the plan has several steps, or if the backend lacks AsyncExecution.
+        """
         if len(steps) != 1 or steps[0][0].backend not in self._candidates:
             return None
         ((layer, step),) = steps
@@ -823,7 +840,7 @@ class LoadedPlan:
         return submit
 
     def _choose_arrays(self, binding: Binding, handles: Handles) -> None:
-        """Let inputs and outputs that the caller left free use the arrays of their tensors."""
+        """Choose this context's arrays for inputs and outputs that the caller left open."""
         arrays = {**binding.inputs, **binding.outputs}
         for name in binding.free:
             for tensor in self._ports(name)[-1:]:
@@ -840,10 +857,10 @@ class LoadedPlan:
         direct: _CallerTensors,
         handles: Handles,
     ) -> list[tuple[PlannedLayer, Step]]:
-        """Return steps between copies from a caller's arrays and to them.
+        """Return the steps with copies of inputs before them and of outputs after them.
 
-        Where the queue of another backend than a kept state's owner uses the state, its work comes
-        after what the owner has enqueued so far, and before what the owner enqueues later.
+        If a backend other than the owner of a kept state reads the state, its queue waits for the
+        work that the owner has enqueued, and the queue of the owner then waits for that backend.
         """
         managers = direct.managers
         before: list[tuple[PlannedLayer, Step]] = []
@@ -863,7 +880,7 @@ class LoadedPlan:
             if name not in direct.outputs:
                 after.append((layer, _copying(handles[made], given)))
             elif isinstance(given, KeptHandle) and given.owner == made.owner:
-                continue  # the next run is behind this one in the same queue
+                continue  # the next run is enqueued after this one in the same queue
             elif not isinstance(handles[made], ArrayHandle):
                 after.append((layer, partial(_wait_on_host, made.owner, handles[made])))
         return [*before, *steps, *after]
@@ -877,10 +894,10 @@ def _copying(source: TensorHandle, target: TensorHandle) -> Step:
 
 
 def _copied(what: str, given: TensorHandle, tensor: PlannedTensor | None, why: str) -> str:
-    """Return the reason why a caller's tensor is copied, if the host can copy it.
+    """Return the reason why a caller's tensor is copied, after a check that the host can copy it.
 
     Raises:
-        MemoryImportError: It cannot.
+        MemoryImportError: The tensor is in memory that the host cannot reach.
     """
     device = _device_of(given) if isinstance(given, ForeignHandle) else HOST
     if device == HOST:
@@ -889,13 +906,13 @@ def _copied(what: str, given: TensorHandle, tensor: PlannedTensor | None, why: s
 
 
 def _device_of(handle: TensorHandle) -> Device:
-    """Return where a tensor is; a tensor without a buffer is mapped by the host."""
+    """Return the device of a tensor; a tensor without a buffer is on the host, which maps it."""
     buffer = handle.as_buffer()
     return HOST if buffer is None or buffer.device.is_host else buffer.device
 
 
 def _share(one: TensorHandle, other: TensorHandle) -> bool:
-    """Return whether two tensors of a caller may have common memory."""
+    """Return whether the memory of two tensors of a caller may overlap."""
     if isinstance(one, ArrayHandle) and isinstance(other, ArrayHandle):
         return np.may_share_memory(one.map(), other.map())
     a, b = one.as_buffer(), other.as_buffer()
@@ -914,7 +931,7 @@ def _place(
     handles: Handles,
     scratch: dict[PlannedLayer, NDArray[np.uint8]],
 ) -> None:
-    """Add the handles and the scratch memory in the block of an arena."""
+    """Add the handles and the scratch memory of an arena, at their offsets in its memory."""
     source, start = arena.allocator.memory_source, address_of(memory)
     offsets = iter(arena.layout.offsets)  # of the tensors, then of the scratch memory
     for tensor, offset in zip(arena.tensors, offsets, strict=False):
@@ -926,7 +943,7 @@ def _place(
 
 
 def _in_block(shared: _DeviceBlock, manager: MemoryManager | None) -> Handles:
-    """Make the block of a factory's memory; return the tensors in it."""
+    """Allocate a block of device memory and return the handles of the tensors in it."""
     block = call(shared.owner, shared.factory, "create_block", shared.size, manager)
     return {
         tensor: call(
@@ -945,10 +962,10 @@ def _in_block(shared: _DeviceBlock, manager: MemoryManager | None) -> Handles:
 def memory_of(
     plans: Iterable[LoadedPlan], states: Iterable[NDArray[Any] | KeptHandle]
 ) -> dict[str, dict[str, int]]:
-    """Return the bytes of plans by the kind of memory, the id of a tensor-handle factory.
+    """Return the bytes that plans and states use, by the id of the tensor-handle factory.
 
-    "working" counts one run of the largest plan; "constants" the constants outside of compiled
-    programs, each once; "states" the values kept between runs.
+    "working" counts the memory of one run of the largest plan; "constants" the constants outside of
+    compiled programs, each once; "states" the values that are kept between runs.
     """
     working: dict[str, int] = {HOST_FACTORY_ID: 0}
     constants: dict[str, dict[int, int]] = {}
@@ -982,19 +999,20 @@ def _watched(step: Step, watch: Callable[[], object]) -> Step:
 
 
 class IdleMemory:
-    """The plans of one network, and their idle memory.
+    """Limits the memory of the idle contexts of all plans of one network.
 
-    The idle contexts of all plans together take at most the memory of one context of the largest
-    plan, and :data:`SLACK_BYTES`; a single plan keeps a context for each thread that ran it.
-    Contexts of the plans that have not run for longest are dropped first; making one again takes
-    less than a millisecond.
+    The idle contexts of all plans together use at most the memory of one context of the largest
+    plan plus :data:`SLACK_BYTES`; a single plan keeps a context for each thread that ran it.
+    The contexts of the plan that has not run for longest are dropped first; making a context again
+    takes less than a millisecond.
 
     Args:
-        trim: Gives back what all networks of the runtime keep for later.
+        trim: Frees the memory that all networks of the runtime keep for later runs.
         limit: How many runs may have a context at a time; None for any number.
 
     Attributes:
-        returned: How many contexts runs have given back.
+        trim: See the argument.
+        returned: How many contexts were given back by runs so far.
     """
 
     def __init__(self, trim: Callable[[], object] = lambda: None, limit: int | None = None) -> None:
@@ -1004,22 +1022,23 @@ class IdleMemory:
         self._taken = 0
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._plans: OrderedDict[LoadedPlan, int] = OrderedDict()  # with their idle bytes, or more
-        self._bytes = 0  # of all
+        # By plan: an upper bound of its idle bytes, from its last call of make_room().
+        self._plans: OrderedDict[LoadedPlan, int] = OrderedDict()
+        self._bytes = 0  # the sum of these bounds
 
     def make_room(self, plan: LoadedPlan, further: int = 0) -> None:
-        """Bound the memory for a plan's returned or new context.
+        """Drop idle contexts of other plans until the limit of idle memory holds.
 
         Args:
-            plan: The plan.
-            further: The memory of the context that it makes.
+            plan: The plan that took a context back, or is about to make one.
+            further: The bytes of the context that the plan is about to make.
         """
         with self._lock:
             kept = plan.idle_bytes
             self._bytes += kept - self._plans.pop(plan, 0)
             self._plans[plan] = kept
             if self._bytes + further - SLACK_BYTES <= plan.context_bytes or len(self._plans) == 1:
-                return  # nearly always: no other plan is looked at
+                return  # in most calls: no other plan needs a look
             idle = [each.idle_bytes for each in self._plans]
             self._plans.update(zip(self._plans, idle, strict=True))
             self._bytes = sum(idle)
@@ -1039,11 +1058,11 @@ class IdleMemory:
         """Wait until fewer runs than the limit have a context.
 
         Args:
-            control: Ends the wait when the run must end.
+            control: The deadline and the cancel token of the run, which also end the wait.
 
         Raises:
             CancelledError: The caller cancelled the run.
-            DeadlineExceededError: The time was up.
+            DeadlineExceededError: The deadline of the run has passed.
         """
         assert self._turns is not None
         seconds = None if control is None else _TICK_SECONDS
@@ -1063,7 +1082,7 @@ class IdleMemory:
             self._taken += 1
 
     def give_back(self) -> None:
-        """Count a context of a run that has ended."""
+        """Count a context that a run has given back, and wake the runs that wait for one."""
         with self._changed:
             self._taken -= 1
             self.returned += 1
@@ -1073,11 +1092,11 @@ class IdleMemory:
         """Wait until a run gives its context back.
 
         Args:
-            seen: The value of :attr:`returned` before memory was out.
-            control: Ends the wait when the run must end.
+            seen: The value of :attr:`returned` before the allocation that failed.
+            control: The deadline and the cancel token of the run, which also end the wait.
 
         Returns:
-            Whether a context was given back; False if no run has one.
+            Whether a context was given back; False if no run has a context.
         """
         seconds = None if control is None else _TICK_SECONDS
         with self._changed:
@@ -1089,7 +1108,7 @@ class IdleMemory:
             return self.returned != seen
 
     def forget(self, plan: LoadedPlan) -> None:
-        """Count a plan no longer."""
+        """Count the memory of a closed plan no longer."""
         with self._lock:
             self._bytes -= self._plans.pop(plan, 0)
 
@@ -1097,9 +1116,9 @@ class IdleMemory:
 def _awaited(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
     """Return, by layer, the tensors whose enqueued work must end before the layer runs.
 
-    Backends whose tensors share memory may each have a queue. A layer that uses this memory after
-    layers of another backend reads their results, or writes where they may still read; it waits
-    for the work that they enqueued.
+    Backends that share memory may each have a queue. A layer that uses such memory after layers of
+    another backend reads their results, or writes where they may still read: it must wait for the
+    work that these layers enqueued.
     """
     memory: dict[str, str] = {}
     for layer in plan.layers:
@@ -1122,7 +1141,7 @@ def _awaited(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
     waits: dict[PlannedLayer, list[PlannedTensor]] = {}
     for layer in plan.layers:
         if layer.type in CARRIERS:
-            for tensor in layer.outputs:  # a copy waits for what it reads, and may be enqueued
+            for tensor in layer.outputs:  # a copy waits for its input, but may itself be enqueued
                 if layer.type == "MemCopy" and not _is_at_rest(tensor):
                     noted(tensor, tensor.owner, places_of([tensor]))
             continue
@@ -1133,22 +1152,22 @@ def _awaited(plan: Plan) -> dict[PlannedLayer, list[PlannedTensor]]:
                 waits.setdefault(layer, []).extend(others.pop(backend))
         for tensor in layer.outputs:
             if not _is_at_rest(tensor):
-                noted(tensor, layer.backend, touched)  # where it reads, others may not write yet
+                noted(tensor, layer.backend, touched)  # other layers must not yet overwrite inputs
     return waits
 
 
 def _is_at_rest(tensor: PlannedTensor) -> bool:
-    """Return whether no work can be enqueued on a tensor: it is a constant, or the host's."""
+    """Return whether no queue has work on a tensor: it is a constant or in host memory."""
     return tensor.factory == HOST_FACTORY_ID or tensor.constant is not None
 
 
 def _waiting(owner: str, handle: TensorHandle, manager: MemoryManager | None) -> Step:
-    """Return a step that lets a queue wait for the work that another one has on a tensor.
+    """Return a step that lets one queue wait for the work on a tensor in another queue.
 
     Args:
-        owner: The backend of the other queue.
+        owner: The id of the backend that has enqueued work on the tensor.
         handle: The tensor.
-        manager: The queue that waits; without one the host does.
+        manager: The memory manager whose queue waits; if None, the host waits.
     """
     if manager is None:
         return partial(_wait_on_host, owner, handle)
@@ -1162,7 +1181,7 @@ def _waiting(owner: str, handle: TensorHandle, manager: MemoryManager | None) ->
 
 
 def _after(waits: Sequence[Step], step: Step) -> Step:
-    """Return a step that first waits."""
+    """Return a step that runs all waits before a step."""
 
     def run() -> None:
         for wait in waits:
@@ -1173,7 +1192,7 @@ def _after(waits: Sequence[Step], step: Step) -> Step:
 
 
 def _wait_on_host(owner: str, handle: TensorHandle) -> None:
-    """Wait until the commands on a tensor have ended, or until the deadline of the run."""
+    """Wait until the enqueued work on a tensor has ended, or until the run must end."""
     event: Event | None = call(owner, handle, "written")
     if event is not None:
         event.wait()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A loaded network, which any number of threads may run.
 
-It is unloaded once: by ``unload()``, when its runtime closes, or when nothing refers to it. The
-interpreter may drop the last reference or collect garbage in the middle of any call of any thread,
-while any lock is held. So the finalizer takes no lock that other code may hold: where a backend or
-an allocator has to be called, a thread of its own unloads the network.
+It is unloaded once: by ``unload()``, when its runtime closes, or when nothing refers to it. In the
+last case the interpreter may call the finalizer in the middle of any call of any thread, while any
+lock is held. So the finalizer takes no lock that other code may hold: if a backend or an allocator
+must be called, it starts a thread that unloads the network.
 """
 
 from __future__ import annotations
@@ -82,14 +82,15 @@ _log = logging.getLogger(__name__)
 class NetworkResources:
     """The plans, working memory and bound calls of a loaded network.
 
-    It does not refer to the network, so that its runtime can keep it.
+    It does not refer to the network, so that the runtime can refer to it without keeping the
+    network loaded.
 
     Attributes:
-        events: The events that the backends are told.
-        bound: The bound calls that exist.
+        events: Notifies the backends of loading, runs and unloading.
+        bound: The bound calls of the network.
         states: The states that bound calls and streams use.
-        overriding: The networks of the same model in which some initializers of the file are
-            inputs, by the names of these, joined by commas.
+        overriding: Networks of the same model in which some initializers of the file are inputs,
+            by the names of these initializers, joined by commas.
     """
 
     def __init__(
@@ -104,11 +105,11 @@ class NetworkResources:
         """Hold the plans and settings of a network.
 
         Args:
-            plans: Its plans.
-            events: The events that its backends are told.
-            importing: Its runs on the caller's arrays, if it has any.
-            owns_graph: Whether no other object has the optimized network.
-            frees_by_call: Whether memory goes back by a call of an allocator.
+            plans: The plans of the network.
+            events: Notifies its backends of loading, runs and unloading.
+            importing: Its runs in the memory of the caller, if it imports memory.
+            owns_graph: Whether no other object refers to the optimized network.
+            frees_by_call: Whether an allocator must be called to free working memory.
         """
         self.events = events
         self.bound: WeakSet[BoundCall] = WeakSet()
@@ -122,13 +123,13 @@ class NetworkResources:
         self._ended: threading.Event | None = None
 
     def unload(self) -> None:
-        """Refuse new runs, wait for running ones, tell the backends.
+        """Refuse new runs, wait for running ones, and notify the backends.
 
-        Only the first call does that.
+        Only the first call does so; later calls return at once.
 
         Raises:
-            ClosingError: Backends failed when they were told, or memory could not be given back;
-                the network is unloaded nevertheless.
+            ClosingError: A backend failed when it was notified, or memory could not be freed; the
+                network is unloaded nevertheless.
         """
         try:
             self._unloading.pop()
@@ -144,10 +145,10 @@ class NetworkResources:
         """Refuse new runs, wait for running ones, drop the plans.
 
         Returns:
-            Whether this call closed it, rather than an earlier one.
+            Whether this call closed the network; False if an earlier call did.
 
         Raises:
-            ClosingError: Closing something that it holds failed; the rest is closed.
+            ClosingError: A bound call, a state or a plan failed to close; the others are closed.
         """
         closing = Closing(self._plans.optimized.title)
         closing.step(self._plans.end)
@@ -169,27 +170,28 @@ class NetworkResources:
     def drop(self, forget: Callable[[], object]) -> None:
         """Unload a network that nothing refers to, without waiting.
 
-        No run is going on: each refers to the network.
+        No run is going on, as each run refers to the network.
 
         Args:
-            forget: Lets the runtime forget these resources; it takes no lock.
+            forget: Removes these resources from the runtime; it takes no lock.
         """
         if not self._unloading or not self._calls_others:
             self._end_drop(forget)
             return
         self._ended = threading.Event()
         _being_dropped[self] = None
-        atexit.unregister(_wait_for_drops)  # the last one registered is called first: before
-        atexit.register(_wait_for_drops)  # native backends are shut down
+        # The function that is registered last is called first: before native backends shut down.
+        atexit.unregister(_wait_for_drops)
+        atexit.register(_wait_for_drops)
         try:
             # threading.Thread takes locks, which this thread may hold.
             _thread.start_new_thread(self._end_drop, (forget,))
-        except RuntimeError:  # the process ends, or has no thread left
+        except RuntimeError:  # the interpreter ends, or the system refuses another thread
             self._unloading.clear()
             self._end_drop(forget)
 
     def wait_for_drop(self) -> None:
-        """Wait for the thread that unloads it, if one does."""
+        """Wait for the thread that unloads the network, if there is one."""
         if self in _being_dropped and self._ended is not None:
             self._ended.wait()
 
@@ -213,11 +215,11 @@ def frees_by_call(backend: Backend) -> bool:
 
 
 _being_dropped: Final[dict[NetworkResources, None]] = {}
-"""Networks that threads are unloading."""
+"""The resources of the networks that threads are unloading."""
 
 
 def _wait_for_drops() -> None:
-    """Wait until no thread is in a backend any more."""
+    """Wait until the threads that unload networks have ended."""
     for resources in _being_dropped.copy():
         resources.wait_for_drop()
 
@@ -226,29 +228,28 @@ os.register_at_fork(after_in_child=_being_dropped.clear)  # no thread survives a
 
 
 _LATER: Final = nullcontext()
-"""Counts nothing."""
+"""The context of runs after the first one, which are not counted in the load times."""
 
 
-_EMPTY: tuple[
-    int, ...
-] = ()  # the default of `imported`; a run compares with "is", as it takes microseconds
+_EMPTY: tuple[int, ...] = ()
+"""The default of ``imported``; a run compares with ``is``, as that is fastest."""
 
 
 class LoadedNetwork:
     """A loaded network; runtimes make it (``Runtime.load_network``, ``Runtime.load_model``).
 
-    It is unloaded by :meth:`unload`, with its runtime, or when nothing refers to it any more. Bound
-    calls and running tasks refer to it.
+    It is unloaded by :meth:`unload`, when its runtime closes, or when nothing refers to it any
+    more. Bound calls and running tasks refer to it.
 
     Attributes:
         id: The NetworkId, unique in its runtime.
         runtime: The runtime that it belongs to.
-        events: The events that its backends are told.
+        events: Notifies its backends of loading, runs and unloading.
         resources: The plans and calls that unloading closes; the runtime refers to them.
         properties: The properties that it was loaded with.
         load_times: The seconds of each stage of the load (import, read, parse, infer, passes,
             assign, compile, pack, verify), of the rest, and in total, which is their sum. After the
-            first run its time is there, too, as "first run" and in the stages that happened in it.
+            first run they include its time, as "first run" and in the stages that it went through.
     """
 
     def __init__(
@@ -321,14 +322,15 @@ class LoadedNetwork:
 
     @property
     def title(self) -> str:
-        """Its name in errors: its file if it has one, else its name."""
+        """The title of the network in errors: its file if it has one, else its name."""
         return self._plans.optimized.title
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
-        """The inputs by name; open dimensions are None or named.
+        """The inputs by name; open dimensions are None or have a name.
 
-        Of a TensorFlow Lite file with signatures they are found by the names of their tensors, too.
+        The mapping also has the aliases of inputs, such as the names of the tensors in a TensorFlow
+        Lite file with signatures.
         """
         optimized = self._plans.optimized
         return Aliased(optimized.inputs, optimized.aliases.inputs)
@@ -346,10 +348,10 @@ class LoadedNetwork:
 
     @property
     def report(self) -> Report:
-        """The backend that ran each layer in the last call, with reasons.
+        """The backend that ran each layer in the last run, with reasons.
 
-        It covers all kept plans; before the first call it is :attr:`planned_report`. It says which
-        bound or imported memory of the caller is copied, and why.
+        It covers all plans in the cache; before the first run it is :attr:`planned_report`. It
+        also says which bound or imported memory of the caller is copied, and why.
         """
         report = self.planned_report
         if self._failover is not None:
@@ -359,33 +361,35 @@ class LoadedNetwork:
 
     @property
     def planned_report(self) -> Report:
-        """The backend that each layer was planned on, of all kept plans.
+        """The backend that each layer is assigned to, in all plans in the cache.
 
-        It differs from :attr:`report` where an isolated backend was lost and others answered.
+        It differs from :attr:`report` if the process of an isolated backend was lost and other
+        backends ran its layers.
         """
         return self._plans.report
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """How processes of its isolated backends ended, in words."""
+        """For each lost process of an isolated backend, a sentence that says how it ended."""
         own = () if self._failover is None else self._failover.faults
         return (*self._faults_before, *own)
 
     def follow(self, lost: Failover) -> None:
-        """Take over the faults of a network that lost a backend and that this one replaces."""
+        """Take over the faults of the network that this one replaces after it lost a backend."""
         self._faults_before = (*lost.faults, *self._faults_before)
 
     def record(self) -> Record:
         """Return the record of execution: which backends ran the model, where and why.
 
-        It has versions and sha256 of the model, the core and the backends, the devices, the
-        options, the environment, the plan of all input shapes that were met, and the faults. Call
-        it after a run; :func:`armnn.verify` says what differs from it later. It reads all of these
-        files.
+        The record has versions and sha256 of the model, the core and the backends, the devices, the
+        options, the environment, the plans for all input shapes of runs so far, and the faults.
+        Call it after a run; :func:`armnn.verify` later says what differs from the record. To hash
+        them, it reads the files of the model, the core and the backends.
 
         Raises:
-            ModelFileError: The model's file, or one beside it, is gone or has changed since.
-            NativeLoadError: So is the library's file of a backend in C.
+            ModelFileError: The model's file, or a data file beside it, is gone or has changed since
+                the network was loaded.
+            NativeLoadError: The library of a backend in C is gone or has changed since.
         """
         from armnn.runtime.record import record_of  # late: a prepared load does without
 
@@ -393,21 +397,21 @@ class LoadedNetwork:
 
     @property
     def profiler(self) -> ProfilingSink | None:
-        """Where its phases are recorded; see ``OptimizedNetwork.profiler``."""
+        """The sink of events of its phases; see ``OptimizedNetwork.profiler``."""
         return self._plans.optimized.participants.profiler
 
     @property
     def arena_bytes(self) -> int:
-        """The host's working memory of one run with the largest plan."""
+        """The bytes of host memory that one run with the largest plan uses."""
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)
 
     @property
     def memory(self) -> dict[str, dict[str, int]]:
-        """The bytes of tensors, by kind of memory: "armnn.host", and those of backends.
+        """The bytes of tensors, by kind of memory: "armnn.host", and the memory of backends.
 
-        For each kind there are "working", the memory of one run with the largest plan, "constants",
-        the constants outside of compiled programs, and "states", what streams keep between runs.
-        The memory of compiled programs is in the report, if their backends tell it.
+        Each kind has "working", the memory of one run with the largest plan; "constants", the
+        constants outside of compiled programs; and "states", the values that streams keep between
+        runs. The report has the memory of compiled programs, if their backends report it.
         """
         states = (state for memory in tuple(self.resources.states) for state in memory.tensors)
         return memory_of(self._plans.plans, states)
@@ -428,8 +432,8 @@ class LoadedNetwork:
         Args:
             inputs: One array per input, of the input's data type and shape; numbers or lists of
                 them; or any object with ``__dlpack__``, such as a tensor of PyTorch, also on a
-                device that the input's backend reaches. A second name of an input will do, such as
-                the tensor's in a TensorFlow Lite file. A network that was loaded with
+                device that the input's backend reaches. An alias of an input may be used, such as
+                the name of its tensor in a TensorFlow Lite file. A network that was loaded with
                 ``quantize=True`` takes and returns real values, float32, where its inputs and
                 outputs are quantized. An initializer that an ONNX file lists among its inputs is a
                 constant, but may be given as well; the first run with it loads the model anew.
@@ -437,14 +441,14 @@ class LoadedNetwork:
                 share memory with the inputs.
             names: The outputs that are returned, all by default. All layers run nevertheless.
             timeout: Seconds after which no further layer is started, and a wait for a device ends.
-            cancel: Asked before each layer; a ``threading.Event`` will do.
+            cancel: The token that is asked before each layer, such as a ``threading.Event``.
             profiler: Gets one event for the run and one per layer.
             imported: The ids of imported inputs and outputs, whose names must not be in ``inputs``
                 and ``outputs``; one thread at a time may run with them.
 
         Returns:
-            One array per output: the caller's, one on the memory of the caller's object, or a new
-            one.
+            One array per output: the array of the caller, an array on the memory of the object that
+            the caller gave, or a new array.
 
         Raises:
             MemoryImportError: An object is on a device that neither the host nor the backend of its
@@ -481,13 +485,13 @@ class LoadedNetwork:
                 made = self._run_again(inputs, outputs, is_checked=False)
             if made is not None:
                 return made
-        if type(inputs) is not dict:  # as nearly all are
+        if type(inputs) is not dict:  # a dict, the usual case, skips the check
             self._expected.check_mapping(inputs)
         other = self._with_initializers(inputs) if imported is _EMPTY else None
         if other is not None:
             return other.run(inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler)
         if self._states is not None and imported is _EMPTY and self._keeps(inputs):
-            self._is_plain = False  # the next run is likely to be such a one, too
+            self._is_plain = False  # the next run is likely to use the states as well
             control = self.control(timeout, cancel, profiler)
             return self._states.run(self, inputs, outputs, control)
         return self.run_stateless(
@@ -505,7 +509,8 @@ class LoadedNetwork:
             has_states: Whether the run is on states that the network keeps.
 
         Raises:
-            InvalidArgumentError: They are not a list of names, or the run returns no such output.
+            InvalidArgumentError: The names are not a list of texts, or the run does not return an
+                output of one of the names.
         """
         wanted = texts(names, "the names", "a list of outputs such as ['y']")
         if outputs is not None:
@@ -532,13 +537,13 @@ class LoadedNetwork:
         profiler: ProfilingSink | None = None,
         imported: Collection[int] = (),
     ) -> dict[str, NDArray[Any]]:
-        """Run the network on all of its inputs, states among them.
+        """Run the network with the caller's values of all inputs, also of those that are states.
 
-        Only :meth:`run` and streams call it; see there.
+        Only :meth:`run` and streams call it; see :meth:`run`.
         """
         if self._has_aliases and inputs.keys() != self._names:
             inputs = first_names(inputs, self._aliases.inputs)
-        imports = type(imported) is not tuple or bool(imported)  # () is the default
+        imports = type(imported) is not tuple or bool(imported)  # all but (), the default
         taken = self._ports.arrays("input", inputs, takes_devices=not imports)
         is_foreign, inputs = taken is not inputs, taken
         if outputs is not None:
@@ -554,7 +559,7 @@ class LoadedNetwork:
         if (is_foreign and _are_on_devices(inputs)) or (outputs and _are_on_devices(outputs)):
             importing = self._device_runs(inputs, outputs or {})
         given = inputs if self._real is None else self._real.stored(inputs)
-        targets = outputs if self._real is None else None  # else what is written is converted
+        targets = outputs if self._real is None else None  # else the outputs are converted first
         if profiler is None:
             profiler = self.properties.profiler
         watched = timeout is not None or cancel is not None or profiler is not None
@@ -602,8 +607,8 @@ class LoadedNetwork:
             inputs: See :meth:`run`.
             outputs: See :meth:`run`.
             names: See :meth:`run`.
-            timeout: Seconds from now on after which no further layer is started; waiting for a
-                thread counts.
+            timeout: Seconds from this call on after which no further layer is started; the time
+                until a thread is free counts.
             cancel: See :meth:`run`.
             profiler: See :meth:`run`.
 
@@ -642,9 +647,9 @@ class LoadedNetwork:
         timeout: float | None = None,
         cancel: CancelToken | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Run the network for a coroutine, which awaits it.
+        """Run the network without blocking the event loop.
 
-        The event loop goes on while a thread of its default executor runs the network::
+        A thread of the loop's default executor runs it::
 
             outputs = await model.run_async({"x": frame})
 
@@ -684,16 +689,17 @@ class LoadedNetwork:
         Args:
             inputs: One array per input, of its data type and contiguous, or an object with
                 ``__dlpack__``, also on a device that the input's backend reaches. Its content is
-                read in each call; its shape is that of all calls. A tuple is taken as a shape: then
+                read in each call; all calls have its shape. A tuple is taken as a shape: then
                 ``call.inputs`` has a new array, which the backend reads without a copy, also if it
-                runs in a process of its own.
+                runs in a worker process.
             outputs: Arrays, or objects with ``__dlpack__``, that are written in each call. Arrays
-                are made for the other outputs. An output may have the array of an input, which is
-                written after it has been read.
+                are made for the other outputs. An output may have the array of an input; the array
+                is written after it has been read.
             states: The inputs whose values the call keeps, each with the output that is its next
                 value; nothing is copied. By default these are the inputs that have the name of an
-                output and are in neither ``inputs`` nor ``outputs``, as the variables of a model.
-                They begin with the value in the model's file, the array in ``inputs``, or zeros.
+                output and are in neither ``inputs`` nor ``outputs``, such as the variables of a
+                model. The first value of a state is the array in ``inputs``, the value in the
+                model's file, or zeros.
 
         Raises:
             InvalidArgumentError: An array is missing, not known, of a wrong type or shape, not
@@ -716,14 +722,14 @@ class LoadedNetwork:
     # -- states ---------------------------------------------------------------------------------
 
     def stream(self, *, capacity: int | None = None) -> Stream:
-        """Return a new stream: runs with states of their own.
+        """Return a new stream: a sequence of runs with states of its own.
 
-        Several streams of a network share its weights and programs; each belongs to one thread at a
-        time. The states begin with what the model's file says, or zeros.
+        Several streams of a network share its weights and programs; one thread at a time may use
+        each. The first values of the states are those in the model's file, or zeros.
 
         Args:
-            capacity: How many rows the states that fill up have room for before they grow, where
-                the model leaves their number open; 256 by default.
+            capacity: The number of rows for which states that fill up have room before they grow,
+                if the model leaves it open; 256 by default.
 
         Raises:
             InvalidArgumentError: The network has no states, or none whose capacity is open.
@@ -736,16 +742,19 @@ class LoadedNetwork:
         return Stream(self, states)
 
     def reset(self) -> None:
-        """Let the states of its own stream begin anew; see :meth:`Stream.reset`."""
+        """Set the states of the network's own stream to their first values.
+
+        See :meth:`Stream.reset`.
+        """
         if self._states is not None:
             self._states.reset()
 
     def states(self) -> dict[str, NDArray[Any]]:
-        """Return copies of the states of its own stream; see :meth:`Stream.states`."""
+        """Return copies of the states of the network's own stream; see :meth:`Stream.states`."""
         return {} if self._states is None else self._states.values(self)
 
     def set_states(self, states: Mapping[str, ArrayLike]) -> None:
-        """Let the states of its own stream have other values; see :meth:`Stream.set_states`.
+        """Replace values of states of the network's own stream; see :meth:`Stream.set_states`.
 
         Raises:
             InvalidArgumentError: There is no such state, or a value has another type or shape.
@@ -755,10 +764,10 @@ class LoadedNetwork:
         self._states.set_values(self, states)
 
     def rewind(self, length: int) -> None:
-        """Let states that fill up end after their first rows; see :meth:`Stream.rewind`.
+        """Keep only the first rows of the states that fill up; see :meth:`Stream.rewind`.
 
         Raises:
-            InvalidArgumentError: There are fewer rows, or a state has no length.
+            InvalidArgumentError: There are fewer rows, or a state has no rows to keep.
         """
         if self._states is None:
             raise self._stateless()
@@ -766,23 +775,23 @@ class LoadedNetwork:
 
     @property
     def caches(self) -> Mapping[str, Cache]:
-        """The inputs of which an output is a copy with some rows replaced."""
+        """The caches by input: an output is a copy of the input with some rows replaced."""
         return self._plans.optimized.facts.caches
 
     @property
     def aliases(self) -> Aliases:
-        """The second names of its inputs and outputs."""
+        """The aliases of its inputs and outputs."""
         return self._aliases
 
     @property
     def make_arrays(self) -> MakeArrays | None:
-        """The maker of arrays that processes of its backends use where they are, if any."""
+        """Makes arrays in memory that is shared with worker processes; None without workers."""
         if self._failover is None or self._real is not None:  # real values are converted here
             return None
         return self._failover.make_arrays
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
-        """Return the type of the arrays of an input, as the caller sees it."""
+        """Return the type of the arrays that the caller gives for an input."""
         if self._real is not None and name in self._real.inputs:
             return np.dtype(np.float32)
         return self._plans.optimized.inputs[name].data_type.numpy_dtype
@@ -793,7 +802,7 @@ class LoadedNetwork:
         """Return the control of a stream's run, None if nothing limits or watches the run.
 
         Raises:
-            InvalidArgumentError: An argument is of another kind.
+            InvalidArgumentError: An argument has the wrong type.
         """
         if profiler is None:
             profiler = self.properties.profiler
@@ -808,37 +817,37 @@ class LoadedNetwork:
 
         Args:
             inputs: The inputs as a caller gave them.
-            beside: The inputs that are not the caller's to give.
+            beside: The names of inputs that the caller must not give.
 
         Raises:
-            InvalidArgumentError: One is missing, not known, or of a wrong type or shape.
+            InvalidArgumentError: An input is missing, not known, or of a wrong type or shape.
         """
         given = self._ports.arrays("input", self.named_inputs(inputs))
         return self._ports.checked(given, [name for names in beside for name in names])
 
     def named_inputs(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return inputs by first names; only streams call it.
+        """Return inputs with aliases replaced by names; only streams call it.
 
         Raises:
-            InvalidArgumentError: They are not given by name.
+            InvalidArgumentError: The inputs are not a mapping from names.
         """
         self._expected.check_mapping(inputs)
         return first_names(inputs, self._aliases.inputs)
 
     def arrays_of(self, values: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
-        """Return values of inputs by first names, as arrays; only streams call it."""
+        """Return values of inputs as arrays, with aliases replaced; only streams call it."""
         return self._ports.arrays("input", first_names(values, self._aliases.inputs))
 
     def checked_state(self, name: str, given: ArrayLike, info: TensorInfo) -> NDArray[Any]:
-        """Return a value of a state; only streams call it.
+        """Return a checked value of a state; only streams call it.
 
         Raises:
-            InvalidArgumentError: It is not an array, or its type or shape is not the state's.
+            InvalidArgumentError: It is not an array, or has another type or shape than the state.
         """
         return checked_array(given, f"the value for the state {name!r}", info, self.dtype_of(name))
 
     def checked_targets(self, outputs: Targets) -> Targets:
-        """Return arrays for outputs by first names; only streams call it."""
+        """Return arrays for outputs, with aliases replaced by names; only streams call it."""
         return self._ports.targets(outputs)
 
     def bound_on(
@@ -847,7 +856,7 @@ class LoadedNetwork:
         inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
         outputs: Targets | None,
     ) -> BoundCall:
-        """Return a call on the states of a stream; only streams call it."""
+        """Return a bound call on the states of a stream; only streams call it."""
         self._expected.check_mapping(inputs)
         targets = {} if outputs is None else self._ports.targets(outputs, takes_devices=True)
         named = first_names(inputs, self._aliases.inputs)
@@ -870,11 +879,11 @@ class LoadedNetwork:
         Args:
             inputs: An array, an object with ``__dlpack__``, or memory by file descriptor, per
                 input.
-            source: Where the memory comes from; by default ``input_source`` of the properties that
-                the network was loaded with. Memory of a device needs none.
+            source: The kind of memory; by default ``input_source`` of the properties that the
+                network was loaded with. Memory of a device needs no source.
 
         Returns:
-            An id per input.
+            The id of each input, for ``run(imported=...)``.
 
         Raises:
             MemoryImportError: The source is not known, or the memory cannot be mapped.
@@ -904,15 +913,15 @@ class LoadedNetwork:
 
     @property
     def replacements(self) -> tuple[LoadedNetwork, ...]:
-        """The networks that answered in its place where a backend's process was lost."""
+        """The networks that ran in place of this one after it lost the process of a backend."""
         return () if self._failover is None else self._failover.replacements
 
     def prepare(self, shapes: InputShapes) -> None:
-        """Prepare the network for input shapes before a first run.
+        """Make the plan for input shapes before the first run with these shapes.
 
         Args:
-            shapes: The shape of each input; inputs with a fixed shape may be left out. For an input
-                whose data decides about shapes or branches it has an array with such data.
+            shapes: The shape of each input; inputs with a fixed shape may be left out. An input
+                whose data decides about shapes or branches needs an array with such data instead.
 
         Raises:
             InvalidArgumentError: A shape or an array is missing or does not fit.
@@ -947,7 +956,7 @@ class LoadedNetwork:
         self.unload()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the file with its sha256, or the content, and the options of loading."""
+        """Pickle the path and the sha256 of the model's file, or its content, and the options."""
         if self._origin is None:
             raise TypeError(
                 f"{self.title} cannot be pickled, as it was not loaded from a file: "
@@ -961,10 +970,10 @@ class LoadedNetwork:
         Only the runtime calls it.
 
         Returns:
-            Whether this call closed it, rather than an earlier one.
+            Whether this call closed the network; False if an earlier call did.
 
         Raises:
-            ClosingError: Closing something that it holds failed; the rest is closed.
+            ClosingError: A bound call, a state or a plan failed to close; the others are closed.
         """
         return self.resources.close()
 
@@ -973,8 +982,8 @@ class LoadedNetwork:
     def _with_initializers(self, given: Iterable[str]) -> LoadedNetwork | None:
         """Return the network of the same model in which the given initializers are inputs.
 
-        It is None where no initializer is given: all names are inputs, or not known to the model.
-        A network with states takes no initializers, as the values of the states are in it alone.
+        It is None if no initializer is given: all names are inputs, or not known to the model.
+        A network with states takes no initializers, as the other network would not have the states.
         """
         others = [each for each in given if each not in self._names]
         if not others or self._load_overriding is None or self._states is not None:
@@ -993,13 +1002,13 @@ class LoadedNetwork:
             return known[names]
 
     def _counted(self) -> AbstractContextManager[None]:
-        """Count the block as the first run, if it is."""
+        """Return the context of a run, which adds the time of the first run to the load times."""
         return _LATER if self._has_run else self._first_run()
 
     @contextmanager
     def _first_run(self) -> Iterator[None]:
-        """Count the block in the load times, if it succeeds."""
-        self._has_run = True  # first: another thread's run is not the first one
+        """Add the time of the block to the load times, if the block succeeds."""
+        self._has_run = True  # before the block, as a run of another thread is not the first run
         try:
             with more(self, FIRST_RUN):
                 yield
@@ -1023,9 +1032,9 @@ class LoadedNetwork:
             inputs: The inputs that are not states.
             targets: The arrays of outputs.
             pairs: The output that is the next value of each state.
-            memory: The states; None for some of its own.
-            is_kept: Whether this network keeps the call, which then must not refer to it.
-            sources: Where the memory of arrays comes from.
+            memory: The states; None if the call is to have states of its own.
+            is_kept: Whether this network keeps the call, which then must not refer to the network.
+            sources: The kind of memory of arrays, by the names of inputs and outputs.
         """
         from armnn.runtime.calls.binding import Binder  # late: plain runs do without
 
@@ -1033,7 +1042,7 @@ class LoadedNetwork:
         run, note = self.run_stateless, self._note_run
         if is_kept:
             run, note = _weakly(run), _weakly(note)
-        watch = _weakly(self._watch)  # every call has it, also those of imports
+        watch = _weakly(self._watch)  # every call has it, also a call on imported memory
         after = note if is_noted else None
         real = None if self._real is None else self._real.inputs
         may_move = self._failover is not None
@@ -1073,7 +1082,7 @@ class LoadedNetwork:
         """Return the states of a bound call: which output follows which input.
 
         Raises:
-            InvalidArgumentError: A name is not known, or an output is taken already.
+            InvalidArgumentError: A name is not known, or an output is written elsewhere already.
         """
         infos, made = self._plans.optimized.inputs, self._plans.optimized.outputs
         if states is None:
@@ -1102,9 +1111,9 @@ class LoadedNetwork:
         return pairs
 
     def _keeps(self, inputs: Mapping[str, object]) -> bool:
-        """Return whether a run with these inputs reads and writes the states that are kept.
+        """Return whether a run with these inputs uses the states of the network's own stream.
 
-        It does not where the caller gives the values of all variables and has declared no states.
+        It does not if the caller declared no states and gives the values of all variables.
         """
         if self._are_declared:
             return True
@@ -1118,13 +1127,13 @@ class LoadedNetwork:
         )
 
     def _note_run(self) -> None:
-        """Record a run on its own backends, and notify them."""
+        """Record that the network's own backends completed a run, and notify them of its end."""
         if self._failover is not None:
             self._failover.note_own_answer()
         self.events.after_run()
 
     def _check_async(self) -> None:
-        """Raise InvalidArgumentError if only run() may run it."""
+        """Raise InvalidArgumentError if the network was loaded for :meth:`run` only."""
         if not self.properties.async_enabled:
             raise InvalidArgumentError(
                 f"{self.title} was loaded with async_enabled=False: use run()"
@@ -1146,10 +1155,11 @@ class LoadedNetwork:
         return Imports(self.title, infos, self.properties, converts, sharing)
 
     def _device_runs(self, inputs: Mapping[str, Any], outputs: Targets) -> ImportingRuns:
-        """Return the runs that use memory of devices where it is.
+        """Return the runs that use the caller's memory on devices without copies.
 
         Raises:
-            MemoryImportError: The network was loaded with ``quantize=True``, which converts.
+            MemoryImportError: The network was loaded with ``quantize=True``, so that the host
+                converts its inputs and outputs.
         """
         from armnn.runtime.calls.binding import refuse_devices  # late: plain runs do without
         from armnn.runtime.calls.imports import ImportingRuns
@@ -1163,7 +1173,7 @@ class LoadedNetwork:
         return self._importing or ImportingRuns(self._plans, self.properties, self._copies)
 
     def _watch(self, run: Callable[[RunControl], None], control: RunControl) -> None:
-        """Run a bound call while its caller limits or watches it."""
+        """Run a bound call with a deadline, a cancel token or a profiler."""
         participants = self._plans.optimized.participants
         with self._counted():
             watched_run(partial(run, control), self.id, participants, control)
@@ -1185,7 +1195,7 @@ class LoadedNetwork:
                 made = self._plans.run_first(self._expected.checked(given), targets, control)
             return made
         arrays = self._expected.checked(given)
-        self._plans.release()  # so that this run takes a context that there is
+        self._plans.release()  # so that this run can take the context that waits
         with self._plans.gate:
             if importing is None:
                 run = partial(plans.run, arrays, control, targets)
@@ -1196,12 +1206,12 @@ class LoadedNetwork:
 
 
 def _are_on_devices(given: Mapping[str, Any]) -> bool:
-    """Return whether some of it is memory that the host does not reach."""
+    """Return whether some inputs or outputs are buffers on devices."""
     return any(type(each) is Buffer for each in given.values())
 
 
 def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls a method of an object without keeping the object."""
+    """Return a function that calls a method of an object, with a weak reference to the object."""
     kept, name = WeakMethod(method), method.__name__
     del method
 
@@ -1217,10 +1227,12 @@ def _weakly(method: Callable[..., Any]) -> Callable[..., Any]:
 def _shapes_of(
     expected: ExpectedInputs, names: Collection[str], shapes: Sequence[InputShapes]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that a caller of ``load_model`` gave states first.
+    """Return the shapes of states, by name, from the sets of input shapes of ``load_model``.
+
+    If several sets have a shape for one state, the first one counts.
 
     Raises:
-        InvalidArgumentError: They are not shapes by input.
+        InvalidArgumentError: A set is not a mapping from inputs to shapes.
     """
     found: dict[str, tuple[int, ...]] = {}
     for each in shapes if names else ():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The plans of one network by its input shapes, and the runs on them.
+"""The cache of a network's plans, one for each set of input shapes, and the runs on these plans.
 
-For a model that takes microseconds, going through the gate, looking for the plan and taking a
-context would be most of a run. So a context waits for the next run with the same shapes.
+A run enters the gate of the network, looks up the plan for its input shapes and takes a context of
+that plan. For a model that runs in microseconds, these steps would take most of the time. So a
+context stays out of the pool after a run and waits for a run with the same input shapes.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ if TYPE_CHECKING:  # a prepared load imports no graph and no optimizer
 
 
 TRIMMED_BYTES = 1 << 20
-"""How many bytes of working memory more than all earlier ones a derived plan has if it is worth
-returning free memory to the system."""
+"""By how many bytes the arena of a derived plan must exceed all earlier arenas, so that free memory
+is returned to the operating system."""
 
 MOST_SEGMENTS = 200
-"""How many segments of a network may wait for data of the one before; each runs inside its run."""
+"""The most segments of a network that wait for data of the segment before; the runs are nested."""
 
 Prepared: TypeAlias = tuple[Mapping[str, tuple[int, ...]], Mapping[str, NDArray[Any]], bool]
-"""The shapes of inputs, the values of those that decide about shapes, and whether more layers wait
-for data of a run."""
+"""The shapes of the inputs of a plan, the values of those inputs that decide about shapes, and
+whether a later segment is planned from data of the run."""
 
 LoadPlan: TypeAlias = Callable[[Plan], LoadedPlan]
 """Makes the workloads of a plan, and lays out its memory."""
@@ -49,16 +50,16 @@ LoadPlan: TypeAlias = Callable[[Plan], LoadedPlan]
 class PlanCache:
     """The plans of one network and their runs, for any number of threads.
 
-    A plan is keyed by the shapes of all inputs and by the values of those small integer or Boolean
-    inputs that decide about shapes. Two threads that meet a new key prepare it once. When there
-    are too many plans, the least recently used one that is not running goes.
+    The key of a plan is the shapes of all inputs and the values of those small integer or Boolean
+    inputs that decide about shapes. If two threads meet a new key, only one makes the plan. If
+    there are too many plans, the least recently used plan that no run uses is dropped.
 
     A context that waits for the next run counts as inside of the gate, and its plan as in use. It
-    is given back when a run has other shapes, and at the end.
+    returns to the pool of its plan when a run has other shapes, and when the network is unloaded.
 
     Attributes:
         optimized: The network.
-        gate: The gate that runs go through.
+        gate: The gate that each run enters and leaves, so that unloading waits for runs.
     """
 
     def __init__(
@@ -75,8 +76,8 @@ class PlanCache:
             optimized: The network, or one of its later segments.
             load_plan: Loads a plan of the network.
             limit: How many plans are kept.
-            segment: How many segments are before it.
-            whole: The name of the network that it is a segment of.
+            segment: The number of segments before this one.
+            whole: The title of the whole network, if this is a segment of it.
         """
         self._whole = optimized.title if whole is None else whole
         if segment == MOST_SEGMENTS:
@@ -90,8 +91,8 @@ class PlanCache:
         self._load_plan = load_plan
         self._limit = limit
         self._names = tuple(optimized.inputs)
-        self._is_static = optimized.is_static  # kept: it is found by a walk over all layers
-        # By position of the input: how many elements it may have for its value to be in the key.
+        self._is_static = optimized.is_static  # kept, as each query walks over all layers
+        # The position of each input whose value is in the key if it has at most so many elements.
         self._value_limits = tuple(
             (index, optimized.value_inputs[name])
             for index, name in enumerate(self._names)
@@ -102,15 +103,16 @@ class PlanCache:
         self._only: _Entry | None = None
         self._most_bytes = 0
         self.gate = Gate(optimized.title)
-        # The methods of the contexts that wait are atomic: they need no lock.
+        # The deque of contexts that wait needs no lock, as its methods are atomic.
         self._waiting: deque[tuple[Context, LoadedPlan, _Entry]] = deque()
         self._take, self._wait = self._waiting.pop, self._waiting.append
-        self._places = deque((None,) * POOL_LIMIT)  # those left; likewise
+        # One None for each further context that may wait: popping takes a place, atomically too.
+        self._places = deque((None,) * POOL_LIMIT)
         self._has_ended = False
 
     @property
     def plans(self) -> tuple[LoadedPlan, ...]:
-        """Every plan that is kept, those of later segments included."""
+        """All plans in the cache, with those of later segments."""
         with self._lock:
             entries = tuple(self._entries.values())
         found: list[LoadedPlan] = []
@@ -123,7 +125,7 @@ class PlanCache:
 
     @property
     def prepared(self) -> tuple[Prepared, ...]:
-        """The input shapes of the plans that are kept."""
+        """The keys of the plans in the cache."""
         with self._lock:
             entries = tuple(self._entries.values())
         return tuple(
@@ -134,7 +136,7 @@ class PlanCache:
 
     @property
     def report(self) -> Report:
-        """The backend of each layer in every plan that is kept."""
+        """The backend of each layer in all plans in the cache."""
         from armnn.optimizer import Report  # late: a prepared load does without
 
         participants = self.optimized.participants
@@ -142,7 +144,7 @@ class PlanCache:
         return sum((each.plan.report for each in self.plans), empty)
 
     def prepare(self, inputs: Sequence[NDArray[Any]]) -> None:
-        """Make the plan for inputs of these shapes, once."""
+        """Make the plan for inputs of these shapes, unless it is in the cache."""
         self._leave(self._enter(inputs))
 
     def run(
@@ -170,20 +172,20 @@ class PlanCache:
         *,
         is_checked: bool = True,
     ) -> dict[str, NDArray[Any]] | None:
-        """Run in a context that waits; return None if none fits.
+        """Run in a context that waits; return None if no context waits for these shapes.
 
-        Without control, and with targets that are not checked, what it returns knows the second
-        names of outputs.
+        Without control, and with targets that are not checked, the returned mapping also has the
+        aliases of the outputs.
 
         Args:
-            inputs: By name; not checked.
-            targets: Arrays of the caller's for some outputs.
-            control: The caller's deadline and token.
+            inputs: The inputs by name, not checked yet.
+            targets: Arrays of the caller for some outputs.
+            control: The deadline and the cancel token of the caller.
             is_checked: Whether the targets are checked; if not, None is also returned for targets
                 that need a check.
         """
         try:
-            waiting = self._take()  # the last one used: its memory is in the cache
+            waiting = self._take()  # used last: its memory is still in the CPU's cache
         except IndexError:
             return None
         context = waiting[0]
@@ -196,7 +198,7 @@ class PlanCache:
                 outputs = context.repeat_with(inputs, targets, control)
         except BaseException:
             try:
-                context.close()  # what is in it is undefined
+                context.close()  # its tensors have undefined content
             finally:
                 self._give_up(waiting[2])
             raise
@@ -211,7 +213,7 @@ class PlanCache:
         targets: Targets | None,
         control: RunControl | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Run with checked inputs, and let the context wait if possible.
+        """Run with checked inputs, and let the context wait for the next run if possible.
 
         Raises:
             ClosedError: The gate is closed.
@@ -237,7 +239,7 @@ class PlanCache:
         return outputs
 
     def release(self) -> None:
-        """Free the memory that is kept for later runs."""
+        """Return all contexts that wait for a next run to the pools of their plans."""
         while True:
             try:
                 context, loaded, entry = self._take()
@@ -249,10 +251,10 @@ class PlanCache:
                 self._give_up(entry)
 
     def trim(self) -> None:
-        """Free the working memory that waits for a next run.
+        """Free the working memory of all idle contexts.
 
         Raises:
-            ClosingError: Memory could not be given back; it is not used any more.
+            ClosingError: An allocator failed to free memory, which is not used any more.
         """
         self.release()
         closing = Closing(f"the memory of {self.optimized.title}", "is given back")
@@ -266,9 +268,9 @@ class PlanCache:
         self.release()
 
     def lone_plan(self, inputs: Sequence[NDArray[Any]]) -> LoadedPlan | None:
-        """Return the one plan for inputs of these shapes.
+        """Return the plan for inputs of these shapes.
 
-        None if data decides how the network is run, as it may be other data in the next run.
+        It is None if the plan also depends on the data of inputs or of a run.
         """
         if self._value_limits:
             return None
@@ -282,11 +284,12 @@ class PlanCache:
         """Drop every plan.
 
         Args:
-            owns_graphs: Whether no other object has the networks of the plans. Their layers are
-                then taken out, as they refer to each other and hold weights until collected.
+            owns_graphs: Whether no other object refers to the networks of the plans. Their layers
+                are then removed, as layers refer to each other and would hold weights until the
+                garbage is collected.
 
         Raises:
-            ClosingError: Memory could not be given back; the plans are dropped nevertheless.
+            ClosingError: An allocator failed to free memory; the plans are dropped nevertheless.
         """
         with self._lock:
             entries = tuple(self._entries.values())
@@ -310,10 +313,11 @@ class PlanCache:
         control: RunControl | None,
         targets: Targets | None,
     ) -> tuple[Context | None, dict[str, NDArray[Any]]]:
-        """Run in a new context, or one of the pool.
+        """Run in a new context, or in a context of the pool.
 
         Returns:
-            The context, None where data decides how the network is run; and the outputs.
+            The context, or None if a later segment ran as well and the context is released; and
+            the outputs.
         """
         context = loaded.acquire(control)
         try:
@@ -321,8 +325,8 @@ class PlanCache:
             outputs = context.run(inputs, watched, targets)
         except (CancelledError, DeadlineExceededError):
             if context.has_queues:
-                # Enqueued work still uses its tensors, and the next run in this context comes
-                # after that work; to free them now might take as long as the work.
+                # Enqueued work still uses the tensors of this context. Its next run is enqueued
+                # after that work. Freeing the tensors now might wait for the work.
                 loaded.release(context)
             else:
                 loaded.drop(context)
@@ -339,7 +343,7 @@ class PlanCache:
         return None, {name: outputs[name] for name in self.optimized.outputs}
 
     def _keeps(self, context: Context, loaded: LoadedPlan, entry: _Entry) -> bool:
-        """Let a context wait for a next run, or give it back; return whether it waits."""
+        """Let a context wait for a next run, or release it; return whether it waits."""
         is_kept = context.is_repeatable and not self._value_limits and not loaded.is_limited
         if is_kept:
             try:
@@ -354,7 +358,7 @@ class PlanCache:
         return is_kept
 
     def _give_up(self, entry: _Entry) -> None:
-        """Leave the plan and the gate of a context that waited."""
+        """Leave the plan and the gate for a context that waits no longer."""
         try:
             self._leave(entry)
         finally:
@@ -379,7 +383,7 @@ class PlanCache:
         return (shapes, *(value.tobytes() for value in values.values())), values
 
     def _enter(self, inputs: Sequence[NDArray[Any]]) -> _Entry:
-        """Return the entry of these inputs, planned and in use."""
+        """Return the entry for these inputs, with its plan made, and count a user of it."""
         if self._only is not None:
             return self._only
         key, values = self._key(inputs)
@@ -407,7 +411,7 @@ class PlanCache:
         """Drop plans until the limit holds; needs the lock."""
         while len(self._entries) > self._limit:
             idle = (k for k, each in self._entries.items() if not each.users and each.plan)
-            key = next(idle, None)  # the first one, nearly always
+            key = next(idle, None)  # in most cases the first entry
             if key is None:
                 return
             self._entries.pop(key).close()
@@ -428,7 +432,7 @@ class PlanCache:
             entry.rest = PlanCache(
                 optimized, self._load_plan, self._limit, self._segment + 1, self._whole
             )
-        # The key has the values; these are copied, as the caller may change the arrays.
+        # The values are copied, as the caller may change the arrays later.
         entry.shapes, entry.values = shapes, {name: each.copy() for name, each in values.items()}
         entry.plan = self._load_plan(plan)
         arena_bytes = entry.plan.arena_bytes
@@ -440,7 +444,10 @@ class PlanCache:
 
 
 class _Entry:
-    """A plan and its shapes and values; ``lock`` is held while it is made."""
+    """A plan in the cache, with the shapes and values of its key.
+
+    ``lock`` is held while the plan is made, and ``rest`` has the plans of the later segments.
+    """
 
     __slots__ = ("lock", "plan", "rest", "shapes", "users", "values")
 
@@ -457,7 +464,7 @@ class _Entry:
         """The plan.
 
         Raises:
-            ExecutionError: It is gone.
+            ExecutionError: The network was unloaded, and the plan dropped.
         """
         if self.plan is None:
             raise ExecutionError("the network was unloaded while it was being prepared")
@@ -477,13 +484,13 @@ class _Entry:
 
 
 def backends_beside(plans: PlanCache, name: str) -> list[str]:
-    """Return the ids of the backends beside a tensor.
+    """Return the ids of the backends that read or write an input or output.
 
-    Before there is a plan, these are all that take part.
+    Before the first plan is made, these are all backends of the network.
 
     Args:
         plans: The plans of the network.
-        name: An input or output of it.
+        name: The name of the input or output.
     """
     beside = {owner for plan in plans.plans for owner in plan.owners(name)}
     ids = [candidate.id for candidate in plans.optimized.participants.all]
@@ -491,19 +498,19 @@ def backends_beside(plans: PlanCache, name: str) -> list[str]:
 
 
 def reached_devices(plans: PlanCache) -> set[tuple[int, int]]:
-    """Return the devices beside the host whose memory some backend of a network imports."""
+    """Return the devices other than the host whose memory a backend of a network imports."""
     factories = plans.optimized.participants.factories.values()
     return {device for factory in factories for device in factory.import_devices}
 
 
 def shared_memory_beside(plans: PlanCache, name: str) -> SharedMemory | None:
-    """Return the extension of the backend beside a tensor.
+    """Return the SharedMemory extension of a backend that reads or writes an input or output.
 
-    Before there is a plan, the most preferred backend that has the extension is meant.
+    Before the first plan is made, it is that of the most preferred backend that has one.
 
     Args:
         plans: The plans of the network.
-        name: An input or output of it.
+        name: The name of the input or output.
     """
     beside = backends_beside(plans, name)
     for candidate in plans.optimized.participants.all:

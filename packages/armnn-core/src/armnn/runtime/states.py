@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """States: outputs that become inputs of the next run, kept by the loaded network between runs.
 
-Which output follows which input is declared when a model is loaded (:func:`declared_states`). The
-arrays of one stream are a :class:`StateMemory`. Calls bound to it (:meth:`LoadedNetwork.bind`) read
-one side of it and write the other, and so copy nothing. Programs run a :class:`Stream`; the network
-has one itself, the stream of its ``run``.
+A state has the name of its input. The output that has its next value is declared when a model is
+loaded (:func:`declared_states`). A :class:`StateMemory` holds the states of one stream. It has two
+sides: a bound call (:meth:`LoadedNetwork.bind`) reads the states of one side and writes those of
+the other, and the next call uses the sides the other way round, so no state is copied. Programs use
+a :class:`Stream`; the network has a stream of its own, which its ``run`` uses.
+
+A state that fills up is a cache, such as the keys of a decoder: each call writes new rows behind
+the valid ones. Its counters are inputs that tell the model how many rows are valid.
 """
 
 from __future__ import annotations
@@ -47,32 +51,32 @@ State: TypeAlias = "NDArray[Any] | KeptHandle"
 """The memory of a state: an array of the host, or a tensor of the backend that uses the state."""
 
 States: TypeAlias = "Mapping[str, str] | str | None"
-"""A caller's declaration of states: "auto", or by output the input that it is the next value of."""
+"""A caller's declaration of states: "auto", or by output the input whose next value it is."""
 
 AUTO: Final = "auto"
 
 _BLOCK: Final = 256
-"""The rows by which a state that fills up grows, where the model leaves their number open."""
+"""A state that fills up grows by a multiple of this number of rows, if the model allows that."""
 
 _MAPPED: Final = 1 << 16
-"""Bytes of a state that has pages of its own."""
+"""The size in bytes from which on a state is mapped in memory pages of its own."""
 
 _MAY_BE_GIVEN: Final = ("mask", "places")
-"""The counters that a caller may give, as only these two can express the padding of a prompt."""
+"""The kinds of counters that a caller may give, as only these can express padding of a prompt."""
 
 _MOST_CALLS = 8
 """How many bound calls a stream keeps, one for each set of shapes of its other inputs."""
 
 
-# -- which output follows which input --------------------------------------------------------------
+# -- the output that has the next value of an input ------------------------------------------------
 
 
 def variables(
     inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo], metadata: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the variables of a model, which are states although no caller declares them.
+    """Return the variables of a model, which are states even if the caller declares none.
 
-    They are inputs and outputs of equal names whose initial values stand in the metadata.
+    A variable is an input and an output of equal names whose initial value is in the metadata.
     """
     return {name: name for name in inputs if name in outputs and f"initial {name}" in metadata}
 
@@ -84,19 +88,19 @@ def declared_states(
     aliases: Aliases,
     caches: Mapping[str, Cache] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return the declared states of a network: the output that follows each input.
+    """Return the declared states of a network: by input, the output that has its next value.
 
     Args:
         states: The declarations of the caller: from the name of an output to that of the input
             whose next value it is, or "auto".
         inputs: The inputs of the network.
-        outputs: Its outputs.
+        outputs: The outputs of the network.
         aliases: Alternative names of inputs and outputs.
-        caches: Its caches.
+        caches: The caches of the network, by input.
 
     Raises:
-        InvalidArgumentError: A name is not known, one is in two pairs, or the two of a pair differ
-            in type or shape; both are named.
+        InvalidArgumentError: A name is not known, a name is in two pairs, or the input and the
+            output of a pair differ in type or shape.
     """
     if states is None:
         return {}
@@ -144,12 +148,13 @@ def usual_states(
     outputs: Mapping[str, TensorInfo],
     caches: Mapping[str, Cache] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return the states that can be told by usual names.
+    """Return the states that are recognized by the usual names of inputs and outputs.
 
-    Known are ``present.0.key`` and ``past_key_values.0.key``, ``hn`` and ``h``, ``stateN`` and
-    ``state``, ``h_out`` and ``h_in`` and their like, and equal names. The two must have one type
-    and one shape, and neither may fit another pair. Caches that fill up are found by their layers,
-    also where the model declares an output that is longer than its input.
+    Known pairs of output and input are ``present.0.key`` and ``past_key_values.0.key``, ``hn`` and
+    ``h``, ``stateN`` and ``state``, ``h_out`` and ``h_in`` and the like, and equal names. The input
+    and the output must have the same type and shape, and neither may fit in another pair. Caches
+    that fill up are recognized by their layers, also if the declared output is longer than the
+    input.
     """
     named = {dim for info in inputs.values() for dim in info.shape or () if isinstance(dim, str)}
     found = {cache.output: [name] for name, cache in caches.items() if cache.counters}
@@ -164,7 +169,7 @@ def usual_states(
 
 
 def _names_before(output: str) -> Iterator[str]:
-    """Yield the names that the input before an output may have."""
+    """Yield the names of inputs whose next value an output may be, judging by its name."""
     yield output
     for now, before in (("present_key_values", "past_key_values"), ("present", "past")):
         if now in output:
@@ -189,7 +194,7 @@ def _is_same(state: TensorInfo, output: TensorInfo, named: Collection[str], *, g
     Args:
         state: The state.
         output: The output.
-        named: The names of the inputs' dimensions; another name says nothing.
+        named: The names of the inputs' dimensions; any other name is an unknown dimension.
         grows: Whether the state might get longer with each run.
     """
     if not _may_follow(state, output) or state.shape is None or output.shape is None:
@@ -205,7 +210,7 @@ def _is_unknown(dim: Dimension, named: Collection[str]) -> bool:
 
 
 def _may_follow(state: TensorInfo, output: TensorInfo) -> bool:
-    """Return whether an output can be the next value of a state, as far as shapes are known."""
+    """Return whether an output can be the next value of a state, as far as both are known."""
     if (state.data_type, state.scales, state.zero_points) != (
         output.data_type,
         output.scales,
@@ -246,7 +251,7 @@ def check_next_values(
     """Check that the outputs of a plan can be the next values of states.
 
     Raises:
-        InvalidArgumentError: One has another type or shape.
+        InvalidArgumentError: An output has another type or shape than its state.
     """
     for name, output in pairs.items():
         same_type = inputs[name].data_type is outputs[output].data_type
@@ -260,7 +265,7 @@ def check_next_values(
 
 
 class MakeArrays(Protocol):
-    """Makes arrays of zeros where backends in processes of their own use them, too."""
+    """Makes arrays of zeros in memory that backends in worker processes use as well."""
 
     def __call__(
         self,
@@ -269,11 +274,11 @@ class MakeArrays(Protocol):
         *,
         is_written_there: bool = True,
     ) -> list[NDArray[Any]]:
-        """Return an array of each type and shape.
+        """Return one array for each pair of type and shape.
 
         Args:
             kinds: The types and shapes.
-            is_written_there: Whether these processes write them.
+            is_written_there: Whether the worker processes write the arrays.
         """
 
 
@@ -281,7 +286,7 @@ def made_here(
     kinds: Sequence[tuple[np.dtype[Any], Sequence[int]]],
     /,
     *,
-    is_written_there: bool = True,  # noqa: ARG001  # there are no others
+    is_written_there: bool = True,  # noqa: ARG001  # no worker process uses them
 ) -> list[NDArray[Any]]:
     """Return arrays of zeros in memory of this process."""
     return [zeros(dtype, shape) for dtype, shape in kinds]
@@ -290,31 +295,33 @@ def made_here(
 class StateMemory:
     """The states of one stream, which its calls read and write.
 
-    They begin as arrays of the host. The first plan that uses them moves each into the memory of
-    the backend that reads and writes it, if this backend has memory of its own (:meth:`place`).
+    The states are arrays of the host first. The first plan that uses them moves each state into the
+    memory of the backend that reads and writes it, if this backend has memory of its own
+    (:meth:`place`).
 
     Attributes:
         pairs: The output that is the next value of each state, by input.
-        sides: The states by input, twice: a call reads those of one side and writes those of the
-            other. A cache, of which a call writes some rows only, is the same one on both.
-        side: The side that the next call reads.
-        other: By side, the one that a call on this side writes and the next call reads.
-        lock: Is taken by the call that runs: one thread at a time is in a stream.
+        sides: The memory of the states by input, once for each side: a call reads one side and
+            writes the other. A cache has the same memory on both sides, as a call writes only its
+            new rows. If all states are caches, there is one side.
+        side: The index of the side that the next call reads.
+        other: By the index of the side that a call reads, the index of the side that it writes.
+        lock: Is held by the call that runs, as one thread at a time may use a stream.
         caches: The caches among the states, by input.
-        counts: The inputs that tell a call where its rows go and how many there are, each with the
-            kind of count that it holds.
-        given: The values of counters that the caller of a run gave.
-        capacity: How many rows the caches that fill up have room for.
-        length: How many of them are valid.
-        copied_bytes: The bytes of states that calls have copied so far: the added rows of a cache
-            that is written in place; nothing of a state whose two arrays take turns.
+        counts: The counters: inputs that tell a call where its rows go and how many there are, each
+            with the kind of count that it holds.
+        given: The values of counters that the caller of the current run gave.
+        capacity: The number of rows for which the caches that fill up have room.
+        length: The number of valid rows in these caches.
+        copied_bytes: The bytes of states that calls have copied so far: of a cache that is written
+            in place, the added rows; of a state with two sides, nothing.
         managers: The memory managers, by backend id, of the contexts of all calls on these states.
             The calls run one by one, so they share one queue, which keeps their order. None where
             all states are the host's.
-        is_shared: Whether worker processes use the arrays where they are. Such a process writes
-            only caches that fill up in place: if it dies, their earlier rows are intact.
-        padded_from: The first row that the last mask left out in an item of the batch; None for
-            none.
+        is_shared: Whether worker processes use the arrays in shared memory. A worker writes in
+            place only into caches that fill up: if it dies, their earlier rows are intact.
+        padded_from: The first row that the last mask of the caller marked as padding in some item
+            of the batch; None if it marked none.
     """
 
     def __init__(
@@ -326,7 +333,7 @@ class StateMemory:
         lock: threading.Lock | None = None,
         make_arrays: MakeArrays | None = None,
     ) -> None:
-        """Make the arrays; they begin with the initial values.
+        """Make the arrays, and write the initial values into them.
 
         Args:
             pairs: See the attribute.
@@ -334,7 +341,7 @@ class StateMemory:
             caches: The caches of the network.
             inputs: The infos of the counters.
             lock: The lock of the memory that this one replaces.
-            make_arrays: Makes arrays for other processes; None if no other one uses them.
+            make_arrays: Makes arrays in shared memory; None if no other process uses them.
         """
         self.pairs = dict(pairs)
         self.is_shared = make_arrays is not None
@@ -380,13 +387,14 @@ class StateMemory:
             for name, array in initial.items()
         }
         for name, array in self._initial.items():
-            if array.any():  # else its memory is not touched before it is used
+            if array.any():  # zeros are not written, so that their pages stay unallocated
                 self.write(name, array)
 
     def place(self, plan: LoadedPlan) -> None:
         """Move states into the memory of the backends that read and write them.
 
-        Only the first call does; later calls whose plans use a state elsewhere copy it.
+        Only the first call moves them. A later plan that needs a state in other memory copies it in
+        each run.
 
         Args:
             plan: The plan whose backends use the states.
@@ -415,7 +423,7 @@ class StateMemory:
         self.managers = None
 
     def fetch(self, name: str) -> NDArray[Any]:
-        """Return the array of a state, or a copy of one that is in another memory."""
+        """Return the array of a state, or a copy of the state if a backend's memory holds it."""
         return self._content(self.read[name])
 
     def _content(self, state: State) -> NDArray[Any]:
@@ -428,7 +436,10 @@ class StateMemory:
 
     @contextmanager
     def next_values(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Lend arrays, by output, to which the caller writes the next values of the states."""
+        """Yield arrays, by output, into which the caller writes the next values of the states.
+
+        At the end of the block they are copied to the states in memory of backends.
+        """
         arrays = {name: self._content(state) for name, state in self.written.items()}
         yield {self.pairs[name]: array for name, array in arrays.items()}
         with acquired(self.managers or {}):
@@ -437,7 +448,7 @@ class StateMemory:
                     state.copy_from(arrays[name])
 
     def shown(self) -> dict[str, NDArray[Any] | Buffer]:
-        """Return the states' memory, by input: the arrays, and the buffers of the others."""
+        """Return the states by input: arrays of the host, and buffers of those on devices."""
         found: dict[str, NDArray[Any] | Buffer] = {}
         for name, state in self.read.items():
             if isinstance(state, KeptHandle):
@@ -454,8 +465,8 @@ class StateMemory:
 
         Args:
             name: The input.
-            array: Its elements, or what broadcasts to them.
-            rows: How many of the first rows of a cache the array has; None for the whole state.
+            array: The elements, or an array that is broadcast to their shape.
+            rows: The number of first rows of a cache that are written; None for the whole state.
         """
         state = self.read[name]
         first_rows = () if rows is None else _rows(self._filling[name].axis, rows)
@@ -471,7 +482,7 @@ class StateMemory:
 
     @staticmethod
     def _write_rows(state: KeptHandle, axis: int, rows: int, array: ArrayLike) -> bool:
-        """Write the first rows of a state along an axis; return whether its memory can do that."""
+        """Write the first rows of a state; return False if its memory cannot be sliced so."""
         slices = state.slices(axis, rows)
         shape = (*state.shape[:axis], rows, *state.shape[axis + 1 :])
         content = np.broadcast_to(np.asarray(array, state.dtype), shape)
@@ -491,7 +502,7 @@ class StateMemory:
 
     @property
     def turns(self) -> Iterator[tuple[Mapping[str, State], Mapping[str, State]]]:
-        """The memory that a call reads and writes on each side."""
+        """For each side that a call may read, the states that it reads and those it writes."""
         for side, after in enumerate(self.other):
             yield self.sides[side], self.sides[after]
 
@@ -506,10 +517,11 @@ class StateMemory:
         return {id(state): state for side in self.sides for state in side.values()}.values()
 
     def check_owner(self) -> None:
-        """Check that this process made the arrays, which it shares with its workers.
+        """Check that this process made the shared arrays.
 
         Raises:
-            ExecutionError: It was forked from the process that made them; both would write them.
+            ExecutionError: This process was forked from the process that made the arrays, so both
+                would write to them.
         """
         if self.is_shared and self._owner != os.getpid():
             raise ExecutionError(
@@ -518,7 +530,7 @@ class StateMemory:
             )
 
     def rows_of(self, shapes: Mapping[str, tuple[int, ...]]) -> int:
-        """Return how many rows a call adds whose inputs have these shapes."""
+        """Return how many rows a call adds to the caches if its inputs have these shapes."""
         for cache in self._filling.values():
             if isinstance(cache.rows, tuple):
                 name, axis = cache.rows
@@ -527,14 +539,19 @@ class StateMemory:
         return 0
 
     def counters(self, rows: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the counters for a call that adds rows; begin() writes them."""
+        """Return the counters' arrays for a call that adds rows; :meth:`begin` fills them."""
         return {
             name: array if self.counts[name] != "places" else self._places(array, rows)
             for name, array in self._counters.items()
         }
 
     def _places(self, array: NDArray[Any], rows: int) -> NDArray[Any]:
-        """Return a contiguous array for the places of rows, in one for those of the capacity."""
+        """Return the beginning of an array of places as a contiguous array for some rows.
+
+        Args:
+            array: An array with room for the places of as many rows as the capacity has.
+            rows: The number of rows.
+        """
         *items, _ = array.shape
         shape = (*items, rows)
         return array.reshape(-1)[: math.prod(shape)].reshape(shape)
@@ -543,8 +560,8 @@ class StateMemory:
         """Return the bytes of states that a call copies.
 
         Args:
-            rows: How many rows it adds.
-            copied: The inputs and outputs that the runtime copies for it.
+            rows: The number of rows that the call adds.
+            copied: The names of the inputs and outputs that the runtime copies for the call.
         """
         total = 0
         for name, output in self.pairs.items():
@@ -558,8 +575,8 @@ class StateMemory:
         """Write the counters for a call that adds rows.
 
         Raises:
-            ExecutionError: There is no room for the rows, or some that are there are padding, and
-                no mask says which.
+            ExecutionError: There is no room for the rows; or some valid rows are padding, and the
+                caller gave no mask that says which.
         """
         self.check_room(rows)
         for name, array in self.counters(rows).items():
@@ -580,20 +597,20 @@ class StateMemory:
             return
         if self.padded_from < self.length:
             raise ExecutionError(
-                f"row {self.padded_from} of the {self.length} in the states is padding in an item "
-                f"of the batch, as the last {mask!r} said: give {mask!r} for all rows again"
+                f"row {self.padded_from} of the {self.length} rows in the states is padding in an "
+                f"item of the batch, as the last {mask!r} said: give {mask!r} for all rows again"
             )
         self.padded_from = None  # its rows were never added, or have been rewound
 
     def has_room(self, rows: int) -> bool:
-        """Return whether further rows fit, and this memory is still that of its stream."""
+        """Return whether further rows fit, and no larger memory has replaced this one."""
         return not self._is_outgrown and self.length + rows <= self.capacity
 
     def check_room(self, rows: int) -> None:
         """Check that further rows fit into the caches.
 
         Raises:
-            ExecutionError: They do not.
+            ExecutionError: The caches have no room for them.
         """
         if self.length + rows > self.capacity:
             names = ", ".join(map(repr, self._filling))
@@ -627,18 +644,18 @@ class StateMemory:
         return made
 
     def values(self) -> dict[str, NDArray[Any]]:
-        """Return copies of the states; of those that fill up, of the valid rows."""
+        """Return copies of the states; of a state that fills up, a copy of its valid rows."""
         return {name: array.copy() for name, array in self._valid().items()}
 
     def _valid(self) -> dict[str, NDArray[Any]]:
-        """Return the states; of those that fill up the valid rows."""
+        """Return the states; of a state that fills up, the valid rows."""
         found = {name: self.fetch(name) for name in self.pairs}
         for name, cache in self._filling.items():
             found[name] = found[name][_rows(cache.axis, self.length)]
         return found
 
     def reset(self) -> None:
-        """Let the states begin anew."""
+        """Write the initial values into the states; states that fill up have no rows then."""
         for name in self.pairs:
             if name not in self._filling:
                 self.write(name, self._initial[name])
@@ -647,9 +664,10 @@ class StateMemory:
         self.length = 0
 
     def _counter_shape(self, info: TensorInfo, kind: Count) -> tuple[int, ...]:
-        """Return the shape of a counter: one number, or one for each item of the batch.
+        """Return the shape of a counter: a scalar, or one number for each item of the batch.
 
-        A mask has one for each row, and so have places, of which a call reads the first.
+        The last axis of a mask and of places is the capacity; a call reads the places of its rows
+        from the beginning of their array.
         """
         batch = next(self.read[name].shape[0] for name in self._filling)
         shape = tuple(dim if isinstance(dim, int) else batch for dim in info.shape or ())
@@ -674,11 +692,11 @@ def first_value(
     *,
     is_real: bool,
 ) -> NDArray[Any]:
-    """Return the first value of a state: that of the model's file, or zeros.
+    """Return the first value of a state: the one in the model's file, or zeros.
 
     Args:
         name: The input.
-        info: Its description.
+        info: The description of the input.
         shape: The shape of the value.
         metadata: The metadata of the model's file.
         is_real: Whether the caller sees real values in place of quantized ones.
@@ -688,12 +706,12 @@ def first_value(
 
 
 def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
-    """Return zeros of a tensor, aligned as working memory is."""
+    """Return an array of zeros for a tensor, aligned as working memory is."""
     return zeros(info.data_type.numpy_dtype, shape)
 
 
 def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
-    """Return zeros, aligned as working memory is."""
+    """Return an array of zeros, aligned as working memory is."""
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     if size < _MAPPED:
         block = np.zeros(size + ALIGNMENT, np.uint8)
@@ -707,11 +725,11 @@ def zeros(dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
 
 
 def _check_mask(name: str, mask: NDArray[Any]) -> None:
-    """Check that in each item of a mask the ones come before the zeros: only their number is used.
+    """Check that each item of a mask is ones and then zeros, as only the number of ones is used.
 
     Raises:
-        InvalidArgumentError: A one is behind a zero, as with a prompt that is padded in front, or
-            an element is neither 0 nor 1.
+        InvalidArgumentError: A one is behind a zero, as in a mask of a prompt that is padded in
+            front; or an element is neither 0 nor 1.
     """
     if not ((mask == 0) | (mask == 1)).all():
         raise InvalidArgumentError(f"the input {name!r} has other numbers than 0 and 1")
@@ -726,7 +744,7 @@ def _check_mask(name: str, mask: NDArray[Any]) -> None:
 
 
 class _StreamCall:
-    """A bound call of a stream on arrays of its own, for inputs of one set of shapes."""
+    """A bound call of a stream with input and output arrays of its own, for one set of shapes."""
 
     __slots__ = ("call", "fill", "outputs")
 
@@ -739,11 +757,11 @@ class _StreamCall:
 class StreamStates:
     """The states of a stream, and its bound calls, one for each set of shapes of other inputs.
 
-    It does not refer to the network, which may own it.
+    It does not refer to the network, as the network may own it.
 
     Args:
         pairs: The output that is the next value of each state, by input.
-        shapes: The shapes of states that a caller gave, for those that are open.
+        shapes: The shapes that the caller gave for states whose shapes the model leaves open.
     """
 
     def __init__(self, pairs: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -760,7 +778,7 @@ class StreamStates:
         """Set the number of rows with which the caches will be made.
 
         Raises:
-            InvalidArgumentError: It is below 1, or the model leaves the number of none open.
+            InvalidArgumentError: The capacity is below 1, or no cache has an open number of rows.
         """
         self._capacity = integer(capacity, "the capacity")
         if self._capacity < 1:
@@ -784,7 +802,7 @@ class StreamStates:
         chunks: Sequence[int] | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Run the network on its states; see :meth:`Stream.run`."""
-        if type(inputs) is not dict:  # as nearly all are
+        if type(inputs) is not dict:  # a dict, the usual case, skips the check
             inputs = network.named_inputs(inputs)
         last = self._last
         if last is not None and control is None and not outputs and chunks is None:
@@ -802,7 +820,7 @@ class StreamStates:
                 network, self._run_once(network, inputs, outputs, control), outputs
             )
         except BaseException:
-            if is_first and not self._is_bound:  # the sizes may be wrong that these inputs gave
+            if is_first and not self._is_bound:  # these inputs may have given states wrong sizes
                 self._close_taken()
                 self._memory = None
             raise
@@ -836,7 +854,10 @@ class StreamStates:
         return call
 
     def _renewed(self, network: LoadedNetwork, call: BoundCall) -> BoundCall | None:
-        """Return a call on larger states that replaces one on full states, if they can grow."""
+        """Return a call on larger states that replaces a call whose states are full.
+
+        It is None if the states cannot grow.
+        """
         memory = self.memory(network)
         if not memory.has_room(call.rows):
             memory = self._with_room(network, memory, call.rows)
@@ -852,11 +873,11 @@ class StreamStates:
 
         Args:
             network: The network.
-            inputs: The inputs of the first call, or their shapes; they say how large open
-                dimensions are.
+            inputs: The inputs of the first call, or their shapes; they give the sizes of open
+                dimensions.
 
         Raises:
-            InvalidArgumentError: A shape is not known in full.
+            InvalidArgumentError: The shape of a state is not known in full.
             ExecutionError: See :meth:`StateMemory.check_owner`.
         """
         if self._memory is None:
@@ -881,7 +902,7 @@ class StreamStates:
             yield self.memory(network)  # which may have grown since
 
     def reset(self) -> None:
-        """Let the states begin anew."""
+        """Set the states to their first values; see :meth:`Stream.reset`."""
         if self._memory is not None:
             with self._memory.lock:
                 self._memory.reset()
@@ -957,7 +978,7 @@ class StreamStates:
     def _run_again(
         self, network: LoadedNetwork, last: _StreamCall, inputs: Mapping[str, ArrayLike]
     ) -> dict[str, NDArray[Any]] | None:
-        """Run the last call again if the inputs have its shapes, as in most runs."""
+        """Run the last call again; return None if the inputs have other shapes, or room is out."""
         memory = self.memory(network)
         if not memory.lock.acquire(False):  # by position: it is called each time
             raise _busy(network)
@@ -978,8 +999,8 @@ class StreamStates:
         outputs: Targets | None,
         control: RunControl | None,
     ) -> BoundCall:
-        """Run the network by a prepared call, which is returned; the lock is taken."""
-        memory = self.memory(network)  # which may have grown since
+        """Run the network by a prepared call and return this call; needs the lock."""
+        memory = self.memory(network)  # it may have grown since
         if not memory.counts.keys().isdisjoint(inputs):
             inputs, memory.given = self._without_counters(network, memory, inputs)
         prepared = self._last
@@ -1001,7 +1022,7 @@ class StreamStates:
     def _collected(
         self, network: LoadedNetwork, call: BoundCall, outputs: Targets | None
     ) -> dict[str, NDArray[Any]]:
-        """Return the outputs of a run: in arrays of the caller's, or copied."""
+        """Return the outputs of a run: the caller's arrays, filled, and new arrays."""
         if not outputs:
             return self._named(network, {name: a.copy() for name, a in call.outputs.items()})
         targets = network.checked_targets(outputs)
@@ -1028,7 +1049,7 @@ class StreamStates:
         """Run the rows of inputs in chunks; see :meth:`Stream.run`.
 
         Raises:
-            InvalidArgumentError: The states or the inputs cannot be divided.
+            InvalidArgumentError: The states or the inputs cannot be divided into chunks.
         """
         listed = items(chunks, "chunks", "numbers of rows")
         sizes = sorted({integer(each, "a size of chunks") for each in listed}, reverse=True)
@@ -1079,7 +1100,7 @@ class StreamStates:
     def _filled(
         self, network: LoadedNetwork, memory: StateMemory, inputs: Mapping[str, ArrayLike]
     ) -> _StreamCall:
-        """Return the call that is prepared for inputs of these shapes, with the inputs in it."""
+        """Return the call for inputs of these shapes, with the inputs copied into its arrays."""
         self._check_free(network, inputs)
         arrays = network.checked_inputs(inputs, self.pairs, memory.counts)
         self._check_sizes(network, memory, arrays)
@@ -1109,12 +1130,12 @@ class StreamStates:
         return Aliased(made, names) if names else made
 
     def _with_room(self, network: LoadedNetwork, memory: StateMemory, rows: int) -> StateMemory:
-        """Return a memory with room for further rows, if the model allows another one."""
+        """Return a memory with room for further rows, or the given one if it may not grow."""
         shapes = [
             (network.inputs[name].shape or ())[cache.axis] for name, cache in memory.filling.items()
         ]
         if any(isinstance(dim, int) for dim in shapes):
-            return memory  # begin() says that it is full
+            return memory  # StateMemory.begin() raises the error that it is full
         capacity = -(-(memory.length + rows) // _BLOCK) * _BLOCK
         grown = memory.grown(capacity, network.inputs)
         self._close_taken()
@@ -1122,7 +1143,7 @@ class StreamStates:
         return grown
 
     def _close_taken(self) -> None:
-        """Close the prepared calls; the lock is taken."""
+        """Close the prepared calls; needs the lock."""
         calls = [*self._calls.values()]
         self._calls.clear()
         self._last = None
@@ -1186,10 +1207,10 @@ class StreamStates:
         memory: StateMemory,
         arrays: Mapping[str, NDArray[Any]],
     ) -> None:
-        """Check that inputs give the names of dimensions the sizes that the states have.
+        """Check that named dimensions have the same sizes in the inputs as in the states.
 
         Raises:
-            InvalidArgumentError: One gives another size.
+            InvalidArgumentError: A dimension of an input has another size.
         """
         kept: dict[str, tuple[str, int]] = {}
         for name, array in memory.read.items():
@@ -1208,10 +1229,10 @@ class StreamStates:
                     )
 
     def _check_free(self, network: LoadedNetwork, inputs: Mapping[str, object]) -> None:
-        """Check that no state is among the inputs.
+        """Check that no state and no counter is among the inputs.
 
         Raises:
-            InvalidArgumentError: One is; its output is named, too.
+            InvalidArgumentError: A state or a counter is among them.
         """
         for name in network.named_inputs(inputs):
             if name in self.pairs:
@@ -1229,7 +1250,7 @@ class StreamStates:
     def _without_counters(
         self, network: LoadedNetwork, memory: StateMemory, inputs: Mapping[str, ArrayLike]
     ) -> tuple[dict[str, ArrayLike], dict[str, NDArray[Any]]]:
-        """Return the inputs of a run, and apart from them the masks and places that were given.
+        """Divide the inputs of a run into those without counters, and the masks and places.
 
         Raises:
             InvalidArgumentError: A counter of another kind is given, or of another shape.
@@ -1255,7 +1276,7 @@ class StreamStates:
         return arrays, given
 
     def _sizes(self, network: LoadedNetwork, inputs: Mapping[str, Any]) -> dict[str, int]:
-        """Return the sizes that inputs give the names of dimensions."""
+        """Return the sizes of named dimensions, by name, from the shapes of inputs."""
         sizes: dict[str, int] = {}
         for name, given in inputs.items():
             info = network.inputs.get(name)
@@ -1266,7 +1287,7 @@ class StreamStates:
         return sizes
 
     def _first(self, network: LoadedNetwork, name: str, sizes: Mapping[str, int]) -> NDArray[Any]:
-        """Return the value with which a state begins."""
+        """Return the first value of a state."""
         info = network.inputs[name]
         shape = info.static_shape if info.is_static else self._shapes.get(name)
         cache = self._filling(network).get(name)
@@ -1316,13 +1337,15 @@ class Stream:
         profiler: ProfilingSink | None = None,
         chunks: Sequence[int] | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Run the network on the states, which have their next values then.
+        """Run the network on the states, and replace them by their next values.
 
         Args:
-            inputs: One array per input that is not a state. Inputs that say how many rows of states
-                are valid may be left out: the stream makes them. Of these a mask of rows and their
-                places may be given, as far as there are rows with those of this run.
-            outputs: Arrays that outputs are written into; of a state's output it gets a copy.
+            inputs: One array per input that is not a state. Counters, the inputs that say how many
+                rows of states are valid, may be left out: the stream makes them. Only a mask of
+                rows and the places of rows may be given; a mask covers all valid rows and those
+                that this run adds, places cover those that this run adds.
+            outputs: Arrays that outputs are written into; the array for an output that is the next
+                value of a state gets a copy of it.
             names: The outputs that are returned; see :meth:`LoadedNetwork.run`.
             timeout: See :meth:`LoadedNetwork.run`.
             cancel: See there.
@@ -1336,8 +1359,8 @@ class Stream:
 
         Raises:
             InvalidArgumentError: See :meth:`LoadedNetwork.run`; or a state is among the inputs.
-            ExecutionError: A layer failed, or another thread is in this stream. The states are
-                those of before.
+            ExecutionError: A layer failed, or another thread uses this stream. The states then
+                have the values from before the run.
         """
         control = self.network.control(timeout, cancel, profiler)
         if names is None:
@@ -1369,7 +1392,7 @@ class Stream:
         inputs: Mapping[str, NDArray[Any] | tuple[int, ...]],
         outputs: Targets | None = None,
     ) -> BoundCall:
-        """Prepare a call that always uses the same arrays, and goes on with the states.
+        """Prepare a call that always uses the same arrays, and the states of this stream.
 
         See :meth:`LoadedNetwork.bind`, whose calls have states of their own. All calls of a stream,
         bound or not, share its states.
@@ -1385,43 +1408,44 @@ class Stream:
         return self._states.values(self.network)
 
     def set_states(self, states: Mapping[str, ArrayLike]) -> None:
-        """Let states go on with other values, such as those that :meth:`states` returned.
+        """Replace the values of states, for example by values that :meth:`states` returned.
 
         Args:
             states: Arrays by the names of inputs; the other states stay as they are.
 
         Raises:
-            InvalidArgumentError: There is no such state, or a value has another type or shape.
+            InvalidArgumentError: There is no such state, or a value has another type or shape than
+                its state.
         """
         self._states.set_values(self.network, states)
 
     def rewind(self, length: int) -> None:
-        """Let states that fill up end after their first rows.
+        """Keep only the first rows of the states that fill up.
 
         Args:
-            length: How many rows stay.
+            length: The number of rows that are kept.
 
         Raises:
-            InvalidArgumentError: There are fewer rows, or a state has no length, as each step
-                replaces all of it.
+            InvalidArgumentError: There are fewer rows; or a state is replaced as a whole in each
+                run, so that it has no rows to keep.
         """
         self._states.rewind(self.network, length)
 
     @property
     def length(self) -> int:
-        """How many rows of the states that fill up are valid; 0 where none does."""
+        """The number of valid rows in the states that fill up; 0 if no state fills up."""
         return self._states.length
 
     @property
     def copied_bytes(self) -> int:
         """The bytes of states that the calls of this stream have copied so far.
 
-        Of a state that fills up in place these are the rows that were added.
+        For a state that fills up in place they are the bytes of the added rows.
         """
         return self._states.copied_bytes
 
     def close(self) -> None:
-        """Give the working memory back that runs of the stream use; the states stay."""
+        """Free the working memory of the runs of this stream; the states stay."""
         self._states.close()
 
     def __repr__(self) -> str:
