@@ -299,4 +299,4 @@ def test_every_method_of_a_backend_is_on_the_page() -> None:
 
 
 def test_the_page_tells_the_current_version() -> None:
-    assert f"a version of its own, {armnn.backends.BACKEND_API_VERSION}," in PAGE
+    assert f"The Backend API has version {armnn.backends.BACKEND_API_VERSION}," in PAGE

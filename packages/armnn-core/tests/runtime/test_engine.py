@@ -287,7 +287,7 @@ def test_an_output_of_something_else_is_left_to_the_decoder_of_graphs(at, partie
     assert read(rows, parties()) is None
 
 
-@pytest.mark.parametrize("name", ["report", "parts", "layers", "name"])
+@pytest.mark.parametrize("name", ["report", "layers", "name"])
 def test_what_is_missing_is_left_to_the_decoder_of_graphs(name, parties) -> None:
     rows = stored(network(), parties())
     del rows[name]
