@@ -2,15 +2,15 @@
 """Memory on a device, exchanged with other libraries by DLPack.
 
 A :class:`Buffer` is to memory of any device what ``memoryview`` is to that of the host: a range of
-bytes with an owner, a type, a shape and strides. It takes the memory of any object with
-``__dlpack__`` (arrays of NumPy, PyTorch, CuPy, JAX), and such libraries take a buffer, without a
-copy. Capsules of DLPack 1 (``dltensor_versioned``) and those before it (``dltensor``) are known.
+bytes with an owner, a type, a shape and strides. A buffer can be made on the memory of any object
+with ``__dlpack__`` (arrays of NumPy, PyTorch, CuPy, JAX), and such libraries can make their arrays
+on the memory of a buffer, both without a copy. Capsules of DLPack 1 (``dltensor_versioned``) and of
+earlier versions (``dltensor``) are supported.
 
-DLPack is a C interface, which ctypes speaks here. A function in Python can be its deleter only as
-long as the interpreter lives, but consumers may keep memory for longer. So capsules are made by
-NumPy, whose deleter is C and may be called by any thread at any time; what NumPy cannot say (types
-of ``ml_dtypes``, devices) is written into the struct of the capsule afterwards, before anyone has
-it.
+DLPack is a C interface, which is accessed with ctypes here. A deleter in Python would work only
+while the interpreter runs, but consumers may keep memory for longer. So NumPy makes the capsules:
+its deleter is in C and may be called by any thread at any time. Types and devices that NumPy cannot
+express are written into the struct of the capsule before the capsule is returned.
 """
 
 from __future__ import annotations
@@ -88,19 +88,19 @@ class _Versioned(ctypes.Structure):
 
 
 _IS_READ_ONLY, _IS_COPIED, _IS_PADDED = 1, 2, 4
-"""The flags of a versioned tensor; padded are elements below a byte that have one each."""
+"""The flags of DLManagedTensorVersioned; "padded" means a byte for each element of fewer bits."""
 
 _VERSION: Final = (1, 1)
-"""The version of DLPack that this file is written for: the first that can say "padded"."""
+"""The version of DLPack that this module implements: the first that has the flag "padded"."""
 
 _LAYOUTS: Final = {b"dltensor_versioned": _Versioned, b"dltensor": _Unversioned}
-"""The struct in a capsule, by its name."""
+"""The struct in a capsule, by the name of the capsule."""
 
 _USED: Final = {name: b"used_" + name for name in _LAYOUTS}
 """The name that a capsule has once it is consumed."""
 
-_SOME_ADDRESS: Final = 64
-_MOST_AXES: Final = 64  # as NumPy has it
+_SOME_ADDRESS: Final = 64  # of arrays without elements, for which NumPy refuses address 0
+_MOST_AXES: Final = 64  # the limit of NumPy
 
 _python = ctypes.pythonapi
 _is_capsule = _python.PyCapsule_IsValid
@@ -114,7 +114,7 @@ for _name in _USED.values():
     _python.Py_IncRef(ctypes.py_object(_name))
 
 _DELETER: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-"""A call of it releases the interpreter's lock: deleters take it when they need it."""
+"""The type of a deleter; its call releases the GIL, which a deleter takes if it needs it."""
 
 _CODES: Final[dict[str, tuple[int, int]]] = {
     **{f"int{bits}": (0, bits) for bits in (2, 4, 8, 16, 32, 64)},
@@ -129,10 +129,10 @@ _CODES: Final[dict[str, tuple[int, int]]] = {
     "float8_e8m0fnu": (14, 8),
     "float4_e2m1fn": (17, 4),
 }
-"""DLPack's code and bits of an element, by NumPy's name; those that armnn has data types for."""
+"""DLPack's type code and bits of an element by NumPy's name, for the types that armnn supports."""
 
 _TYPES: Final = {_CODES[each.numpy_name]: each for each in DataType if not each.is_quantized}
-"""The data type of an element by DLPack's code and bits."""
+"""The data type of an element by DLPack's type code and bits."""
 
 _UNKNOWN: Final = {
     3: "opaque handles",
@@ -143,7 +143,7 @@ _UNKNOWN: Final = {
     15: "float6_e2m3fn",
     16: "float6_e3m2fn",
 }
-"""DLPack's names of the type codes that there is no data type for."""
+"""DLPack's names of the type codes for which armnn has no data type."""
 
 _DEVICES: Final = {
     1: "cpu",
@@ -164,16 +164,17 @@ _DEVICES: Final = {
     18: "trn",
 }
 _BY_HANDLE: Final = ("opencl", "vulkan", "metal", "webgpu")
-"""Where DLPack's pointer to the data is the number of an object, and no address."""
+"""The kinds of devices for which DLPack's data pointer is a handle and not an address."""
 _REACHED: Final = ("cpu", "cuda_host", "rocm_host", "cuda_managed")
+"""The kinds of devices whose memory the host can read and write."""
 
 
 class Device(NamedTuple):
-    """Where memory is, in the terms of ``__dlpack_device__``.
+    """The device of some memory, as ``__dlpack_device__`` returns it.
 
     Attributes:
         type: DLPack's number of the kind of device: 1 is the host, 2 CUDA, 4 OpenCL.
-        id: Which one of them.
+        id: The index among the devices of this kind.
     """
 
     type: int
@@ -181,7 +182,7 @@ class Device(NamedTuple):
 
     @property
     def is_host(self) -> bool:
-        """Whether the host reads and writes the memory: its own, pinned or managed memory."""
+        """Whether the host can read and write the memory: host, pinned or managed memory."""
         return _DEVICES.get(self.type) in _REACHED
 
     def __str__(self) -> str:
@@ -199,31 +200,31 @@ class SupportsDLPack(Protocol):
 
 
 class _Borrowed:
-    """The struct of a consumed capsule, whose deleter is called once, when nothing needs it."""
+    """The struct of a consumed capsule; its deleter is called once, with the last reference."""
 
     __slots__ = ("_address", "_delete", "_producer")
 
     def __init__(self, address: int, producer: object) -> None:
         self._address = address
         self._delete: Callable[[int], None] | None = None
-        self._producer = producer  # a tensor without deleter belongs to the object that gave it
+        self._producer = producer  # keeps a tensor without a deleter valid
 
     def take(self, deleter: int) -> None:
-        """Call a deleter at the end, which frees the tensor without its producer."""
+        """Call a deleter at the end; the tensor then needs no reference to its producer."""
         self._delete, self._producer = _DELETER(deleter), None
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("memory of another library is neither copied nor pickled: copy an array")
 
     def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
-        # Python calls it once, in any thread. A deleter in Python may be gone when the interpreter
-        # ends, and so may the module's names: the memory goes with the process then.
+        # Python calls this once, in any thread. When the interpreter ends, a deleter in Python and
+        # the names of this module may be gone already: the system frees the memory then.
         if self._delete is not None and not ends():
             self._delete(self._address)
 
 
 class _Memory:
-    """The owner of the memory of a NumPy array on a buffer."""
+    """An object from which NumPy makes an array on the memory of a buffer."""
 
     __slots__ = ("__array_interface__", "_owner")
 
@@ -235,24 +236,24 @@ class _Memory:
 class Buffer:
     """Memory on a device.
 
-    ``Buffer.from_dlpack(tensor)`` is the memory of another library's tensor, and
-    ``Buffer.from_numpy(array)`` that of an array; ``torch.from_dlpack(buffer)`` and the like take a
-    buffer. None of them copies. A backend's own memory is ``Buffer(device, nbytes, owner,
-    data=...)``.
+    ``Buffer.from_dlpack(tensor)`` is on the memory of another library's tensor,
+    ``Buffer.from_numpy(array)`` on the memory of an array; ``torch.from_dlpack(buffer)`` and the
+    like return a tensor on the memory of a buffer. None of them copies. A backend describes its own
+    memory with ``Buffer(device, nbytes, owner, data=...)``.
 
     Attributes:
-        device: Where it is.
-        nbytes: The bytes of its elements.
+        device: The device of the memory.
+        nbytes: The bytes of all elements.
         owner: The object that keeps the memory valid; the buffer, arrays on it and capsules refer
             to it.
-        data: Its address; of a device without addresses, such as OpenCL, the handle of its memory.
-        offset: The bytes from there to the first element.
-        dtype: NumPy's type of an element; of types below a byte one element is a byte.
-        shape: The elements along each axis.
+        data: The address of the memory; for a device without addresses, such as OpenCL, its handle.
+        offset: The bytes from ``data`` to the first element.
+        dtype: NumPy's type of an element; an element of fewer than 8 bits takes a byte.
+        shape: The number of elements along each axis.
         strides: The bytes from one element to the next along each axis.
-        is_readonly: Whether it must not be written to.
-        is_copy: Whether it was copied for this buffer, so that what is written into it reaches
-            nobody else.
+        is_readonly: Whether the memory must not be written to.
+        is_copy: Whether the memory was copied for this buffer, so that no other object sees writes
+            into it.
     """
 
     __slots__ = (
@@ -282,15 +283,16 @@ class Buffer:
         """Describe bytes on a device.
 
         Args:
-            device: See the attribute, as for the rest.
-            nbytes: How many there are.
-            owner: The object that keeps them valid.
-            data: Their address or handle.
-            offset: The bytes from there to the first one.
-            is_readonly: Whether they must not be written to.
+            device: The device of the bytes.
+            nbytes: The number of bytes.
+            owner: The object that keeps the bytes valid.
+            data: The address or the handle of the memory; see the attribute.
+            offset: The number of bytes from ``data`` to the first byte.
+            is_readonly: Whether the bytes must not be written to.
 
         Raises:
-            InvalidArgumentError: A number is negative or none, or host memory has no address.
+            InvalidArgumentError: A number is negative or not a whole number, or host memory has no
+                address.
         """
         self.device = _checked_device(device)
         self.nbytes = _natural(nbytes, "the nbytes of a buffer")
@@ -299,12 +301,13 @@ class Buffer:
         self.offset = _natural(offset, "the offset of a buffer")
         if self.nbytes and self.device.is_host and not self.data + self.offset:
             raise InvalidArgumentError(
-                f"{self.nbytes} bytes of the host cannot be at address 0: give their data"
+                f"a buffer of {self.nbytes} bytes on the host cannot be at address 0: give its "
+                "address as data="
             )
         if self.device.is_host and self.data + self.offset >= 2**64:
             raise InvalidArgumentError(
-                f"no host has an address {self.data} + {self.offset}, data and offset of a buffer: "
-                "expected less than 2**64"
+                f"a buffer on the host has data {self.data} and offset {self.offset}, whose sum is "
+                "no address: expected less than 2**64"
             )
         self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self.shape: tuple[int, ...] = (self.nbytes,)
@@ -314,10 +317,10 @@ class Buffer:
 
     @classmethod
     def from_numpy(cls, array: NDArray[Any]) -> Self:
-        """Return the memory of an array, of NumPy's types or those of ``ml_dtypes``.
+        """Return a buffer on the memory of an array, of a type of NumPy or of ``ml_dtypes``.
 
         Raises:
-            InvalidArgumentError: It is not an array, or DLPack has no name for its type.
+            InvalidArgumentError: It is not an array, or DLPack has no code for its type.
         """
         if not isinstance(array, np.ndarray):
             raise refused("the array", array, "an array of NumPy's")
@@ -332,18 +335,19 @@ class Buffer:
 
     @classmethod
     def from_dlpack(cls, producer: SupportsDLPack, /, *, copy: bool | None = None) -> Self:
-        """Return the memory of an object with ``__dlpack__``, on whatever device it is.
+        """Return a buffer on the memory of an object with ``__dlpack__``, on any device.
 
-        It is not copied, but for packed elements of less than a byte, which become a byte each.
+        The memory is copied only if several elements are packed into a byte: in the copy each has a
+        byte of its own.
 
         Args:
-            producer: The object. What it raises itself passes.
-            copy: True wants a copy of it, made by the object; False refuses any.
+            producer: The object. Errors that its own ``__dlpack__`` raises are not changed.
+            copy: True asks the object for a copy; False raises an error if a copy is needed.
 
         Raises:
-            MemoryImportError: It has another major version of DLPack, or a type or shape that
-                buffers do not have; or it can only be copied, with ``copy=False``.
-            InvalidArgumentError: It has no ``__dlpack__``, or that returns something else.
+            MemoryImportError: The object has another major version of DLPack, or a type or shape
+                that buffers do not support; or a copy is needed with ``copy=False``.
+            InvalidArgumentError: The object has no ``__dlpack__``, or that returns no capsule.
         """
         if not hasattr(producer, "__dlpack__"):
             raise refused("the object", producer, "one with __dlpack__, such as an array or tensor")
@@ -359,7 +363,7 @@ class Buffer:
             )
         address = _pointer_of(capsule, name)
         managed: Any = _LAYOUTS[name].from_address(address)
-        # An error up to here leaves the capsule as it is: its destructor calls the deleter.
+        # An error until _consumed() leaves the capsule unused: its destructor calls the deleter.
         made = cls._described(managed, producer)
         bits = managed.tensor.dtype.bits
         is_packed = bits < 8 and not (_flags_of(managed) & _IS_PADDED)
@@ -408,7 +412,7 @@ class Buffer:
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
         dtype = data_type.numpy_dtype
         nbytes = prod(shape) * dtype.itemsize
-        # NumPy has no array of these either, not even where another axis is empty.
+        # NumPy refuses such shapes as well, even if another axis has no elements.
         if min(shape, default=0) < 0 or prod(filter(None, shape)) * dtype.itemsize >= 2**63:
             raise _unusable(producer, f"has the shape {list(shape)}, which no memory has")
         flags = _flags_of(managed)
@@ -434,20 +438,21 @@ class Buffer:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether its elements are one behind the other, in C order."""
+        """Whether the elements are contiguous in C order."""
         expected = _row_major(self.shape, self.dtype.itemsize)
         rows = zip(self.shape, self.strides, expected, strict=True)
         return 0 in self.shape or all(size == 1 or a == b for size, a, b in rows)
 
     def tensor(self, info: TensorInfo, offset: int = 0) -> Buffer:
-        """Return a part of it as the tensor that an info describes.
+        """Return a buffer on a part of this memory, with the shape and type of a tensor.
 
         Args:
-            info: The shape and data type; its shape is known in full.
-            offset: The bytes from the first element of this buffer.
+            info: The shape, known in full, and the data type of the tensor.
+            offset: The bytes from the first element of this buffer to the tensor.
 
         Raises:
-            InvalidArgumentError: It is not contiguous, or has fewer bytes; or the info is none.
+            InvalidArgumentError: This buffer is not contiguous, or is too small; or ``info`` is not
+                a TensorInfo.
         """
         if not isinstance(info, TensorInfo):
             raise refused("what describes a tensor of a buffer", info, "a TensorInfo")
@@ -472,7 +477,7 @@ class Buffer:
         return made
 
     def numpy(self) -> NDArray[Any]:
-        """Return an array on the memory, read-only if the buffer is.
+        """Return an array on the memory, read-only if the buffer is read-only.
 
         Raises:
             MemoryImportError: The host does not reach the device.
@@ -514,16 +519,17 @@ class Buffer:
         """Return a capsule with the memory, for ``from_dlpack`` of another library.
 
         Args:
-            stream: None: nothing runs on the memory when a call of armnn has returned.
-            max_version: The version of DLPack that the caller knows; without it a capsule of the
-                time before version 1 is returned.
-            dl_device: Where the caller wants the memory.
-            copy: Whether the caller wants a copy; of memory on the host it can have one.
+            stream: The stream of the caller, which is ignored for devices and must be None for the
+                host: no work on the memory is left when a call of armnn has returned.
+            max_version: The newest version of DLPack that the caller supports; without it an
+                unversioned capsule, as before DLPack 1, is returned.
+            dl_device: The device on which the caller wants the memory.
+            copy: Whether the caller wants a copy, which is possible in host memory only.
 
         Raises:
-            BufferError: The caller wants another device or a stream, or its version of DLPack
-                cannot say what the buffer is.
-            InvalidArgumentError: A version or device is none.
+            BufferError: The caller wants another device, a stream of the host, or a copy of memory
+                on a device; or its version of DLPack cannot describe the buffer.
+            InvalidArgumentError: A version or device is not a pair of whole numbers.
         """
         known = None if max_version is None else _pair(max_version, "max_version")
         newest = None if known is None or known[0] < 1 else known
@@ -551,7 +557,10 @@ class Buffer:
         return self._exported(versioned=newest is not None, is_copy=False)
 
     def _exported(self, *, versioned: bool, is_copy: bool) -> object:
-        """Return a capsule, made by NumPy from numbers of the elements' size."""
+        """Return a capsule that NumPy makes of an array of unsigned integers of the same size.
+
+        The type, the device and the flags of the buffer are then written into its struct.
+        """
         elements: Any = self._elements()
         code, bits = _CODES[self.dtype.name]
         try:
@@ -577,9 +586,12 @@ class Buffer:
         return capsule
 
     def _elements(self) -> NDArray[Any]:
-        """Return an array of the elements' bits, whose memory only the host may touch."""
+        """Return an array of unsigned integers on the memory, which may be on a device.
+
+        Its elements must not be read or written if the host does not reach the memory.
+        """
         stored = np.dtype(bool if self.dtype == np.bool_ else f"u{self.dtype.itemsize}")
-        address = self.data + self.offset or _SOME_ADDRESS  # NumPy wants one for no elements, too
+        address = self.data + self.offset or _SOME_ADDRESS  # NumPy needs one even without elements
         interface = {
             "version": 3,
             "shape": self.shape,
@@ -600,10 +612,10 @@ class Buffer:
 def device_of(value: object) -> Device | None:
     """Return the device of an object with DLPack's methods, None for others.
 
-    Objects of the time before ``__dlpack_device__`` are on the host.
+    An object that has ``__dlpack__`` but no ``__dlpack_device__`` is on the host.
 
     Raises:
-        InvalidArgumentError: The object names no device.
+        InvalidArgumentError: ``__dlpack_device__`` returned no pair of whole numbers.
     """
     if isinstance(value, Buffer):
         return value.device
@@ -618,13 +630,13 @@ def overlap(one: Buffer, other: Buffer) -> bool:
     if one.device != other.device or not (one.nbytes and other.nbytes):
         return False
     if _DEVICES.get(one.device.type) in _BY_HANDLE and one.data != other.data:
-        return False  # numbers of objects, between which there are no bytes
+        return False  # different handles are different objects
     begin, start = one.data + one.offset, other.data + other.offset
     return begin < start + other.nbytes and start < begin + one.nbytes
 
 
 def unreachable(what: str, device: Device, backends: Iterable[str]) -> str:
-    """Return the message about memory that none of some backends reaches."""
+    """Return the message of an error about memory that some backends cannot reach."""
     by = " and ".join(filter(None, backends)) or "the host"
     return (
         f"{what} is on {device}, which is not reachable from {by}: copy it to the host with the "
@@ -633,12 +645,12 @@ def unreachable(what: str, device: Device, backends: Iterable[str]) -> str:
 
 
 def _capsule_of(producer: Any, copy: bool | None) -> object:
-    """Return a capsule of the newest version that an object knows."""
+    """Return a capsule of the newest version of DLPack that an object supports."""
     wanted = {} if copy is None else {"copy": copy}
     try:
         return producer.__dlpack__(max_version=_VERSION, **wanted)
     except TypeError as error:
-        # The keywords are of 2023; older objects are asked again without, and copy nothing.
+        # Objects from before DLPack 1 do not take these keywords, and cannot copy.
         if copy:
             raise MemoryImportError(
                 f"{shown(producer)} makes no copy: {error}; copy it with its own library"
@@ -647,19 +659,19 @@ def _capsule_of(producer: Any, copy: bool | None) -> object:
 
 
 def _unusable(producer: object, why: str) -> MemoryImportError:
-    """Return the error of memory that no buffer can be."""
+    """Return the error that no buffer can be made on the memory of an object."""
     return MemoryImportError(f"the memory of {shown(producer)} {why}")
 
 
 def _flags_of(managed: Any) -> int:
-    """Return the flags of a tensor; before version 1 there are none."""
+    """Return the flags of a tensor; an unversioned tensor has none."""
     return int(managed.flags) if isinstance(managed, _Versioned) else 0
 
 
 def _consumed(
     capsule: object, name: bytes, address: int, deleter: int | None, producer: object
 ) -> _Borrowed:
-    """Take the memory of a capsule, which has the name of a consumed one afterwards."""
+    """Take over the memory of a capsule, and rename the capsule as DLPack demands."""
     owner = _Borrowed(address, producer)
     _set_name(capsule, _USED[name])
     if deleter:
@@ -668,7 +680,7 @@ def _consumed(
 
 
 def _unpacked(packed: Buffer, bits: int) -> NDArray[Any]:
-    """Return elements of less than a byte, lowest bits first, as a byte each."""
+    """Return packed elements, whose first is in the lowest bits of a byte, as a byte each."""
     count = prod(packed.shape)
     size, begin = -(-count * bits // 8), packed.offset
     stored = Buffer(packed.device, size, packed.owner, data=packed.data, offset=begin).numpy()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The contract of backends in Python: the classes that a backend subclasses, makes or receives.
 
-The runtime calls a backend. It needs an id, the Backend API version that it needs, an answer to "do
-you support this layer?" and workloads; everything else has a default that works. A method may be
-added here in a minor version of the Backend API only with a default, so that older backends go on
+The runtime calls a backend. A backend must define its id, the Backend API version that it needs, an
+answer to "do you support this layer?" and workloads; everything else has a default that works. A
+minor version of the Backend API may add a method only with a default, so that older backends go on
 working.
 """
 
@@ -57,23 +57,23 @@ _T = TypeVar("_T")
 class Capability(StrEnum):
     """The known capabilities; the first nine are Arm NN's.
 
-    ``Backend.capabilities`` states them by these names: as true or false, but the last two as a
-    text and a number. The conformance kit checks by behavior what a backend states as true. A
-    vendor may add names of its own.
+    ``Backend.capabilities`` states them by these names. The value is true or false, but Disturbs is
+    a text and CopyLatencyBytes a number. The conformance kit runs the backend to check each
+    capability that it states as true. A vendor may add names of its own.
     """
 
     NON_CONST_WEIGHTS = "NonConstWeights"
     """Layers take weights and biases that are computed or fed, not only constants."""
     ASYNC_EXECUTION = "AsyncExecution"
-    """Steps run while their caller does something else: the extension ``armnn.async/1``."""
+    """Steps can run while their caller goes on, by the extension ``armnn.async/1``."""
     PROTECTED_CONTENT_ALLOCATION = "ProtectedContentAllocation"
     """Working memory may come from an allocator of protected memory (``DmaBufProtected``)."""
     CONSTANT_TENSORS_AS_INPUTS = "ConstantTensorsAsInputs"
-    """Constants, such as weights, come as inputs of a layer."""
+    """Constants, such as weights, are inputs of a layer."""
     PRE_IMPORT_IO_TENSORS = "PreImportIOTensors"
     """A step that was bound to a caller's memory reads and writes it there, run after run."""
     EXTERNALLY_MANAGED_MEMORY = "ExternallyManagedMemory"
-    """Working memory comes from the runtime, thus from an allocator that the user names."""
+    """The runtime allocates working memory, so that the user can name another allocator."""
     MULTI_AXIS_PACKING = "MultiAxisPacking"
     """Tensors that live at the same time may share a block of memory, side by side."""
     SINGLE_AXIS_PACKING = "SingleAxisPacking"
@@ -91,12 +91,12 @@ class Capability(StrEnum):
     constant again nor refuses a node: the host may then free the data."""
     DISTURBS = "Disturbs"
     """A text: what the backend's driver changes in the process or leaves there, such as "signals,
-    environment, threads", in the words of the conformance kit, which does not count these as
-    failures. Since Backend API 1.3."""
+    environment, threads". The words are those that the conformance kit uses for such changes, which
+    it does not count as failures then. Since Backend API 1.3."""
     COPY_LATENCY_BYTES = "CopyLatencyBytes"
     """A whole number: the latency of a copy to or from the backend's memory, as the number of bytes
-    that are copied in that time. The host then runs parts of a network that are less work than
-    their copies; without it every part stays. Since Backend API 1.3."""
+    that are copied in that time. Parts of a network that are less work than their copies then run
+    on the host; without this capability all parts stay on the backend. Since Backend API 1.3."""
 
 
 NOT_FORWARDED: Final = (
@@ -118,12 +118,12 @@ def has_capability(
     PropagatesNaN and KeepsExtremes, which are true.
 
     Args:
-        capabilities: What a backend states.
-        name: Of :class:`Capability`, or a vendor's.
-        value: What it must be.
+        capabilities: The capabilities that a backend states.
+        name: A name of :class:`Capability`, or of a vendor's capability.
+        value: The value that the capability must have.
 
     Raises:
-        UnknownNameError: The name is not stated and is similar to a known one.
+        UnknownNameError: The name is not stated and looks like a misspelling of a known name.
     """
     name = text(name, "the name of a capability")
     if name in capabilities:
@@ -137,7 +137,7 @@ def has_capability(
 
 
 LONGEST_REASON: Final = 4096
-"""Characters of a reason that are kept."""
+"""The most characters of a reason that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +146,13 @@ class Support:
 
     Attributes:
         supported: Whether the backend runs the layer.
-        reason: Why not, for people: what is not supported, on which input, and what is. Empty if
-            supported. Control characters, line ends and bidirectional marks become escapes, as it
-            is shown on terminals and in logs; of a long one the first 4096 characters are kept.
-        layout: The layout in which the backend takes a layer that it refuses as it is, or in which
-            it is faster; None if it has no preference. The optimizer transposes where that pays.
-            Since Backend API 1.2.
+        reason: Why not, for people: what is not supported, on which input, and what is supported.
+            Empty if the layer is supported. Control characters, line ends and bidirectional marks
+            are replaced by escapes, as the reason is shown on terminals and in logs; of a longer
+            reason the first 4096 characters are kept.
+        layout: The data layout in which the backend would run a layer that it refuses, or in which
+            it runs the layer faster; None if it has no preference. The optimizer adds transposes
+            where that pays. Since Backend API 1.2.
     """
 
     supported: bool
@@ -169,8 +170,8 @@ class Support:
         """Return a refusal.
 
         Args:
-            reason: Not empty; see the attribute.
-            layout: The layout in which the backend would take the layer, if there is one.
+            reason: The reason, not empty; see the attribute.
+            layout: The layout in which the backend would run the layer, if there is one.
 
         Raises:
             ValueError: The reason is empty.
@@ -181,7 +182,7 @@ class Support:
 
 
 SUPPORTED = Support(True)
-"""The answer yes."""
+"""The answer of a backend that supports a layer."""
 
 
 class CancelToken(Protocol):
@@ -193,20 +194,21 @@ class CancelToken(Protocol):
 
 
 class ProfilingSink(ABC):
-    """Where profiling events go."""
+    """Receives profiling events."""
 
     @abstractmethod
     def event(self, name: str, start_ns: int, end_ns: int, **details: OptionValue) -> None:
-        """Record that something took from ``start_ns`` to ``end_ns`` (``time.perf_counter_ns``).
+        """Record an event that took from ``start_ns`` to ``end_ns`` (``time.perf_counter_ns``).
 
         Args:
-            name: Of a layer, or of what a backend did.
-            start_ns: When it began.
-            end_ns: When it ended.
-            details: What readers of the profile know: ``category`` ("layer"; "kernel" of what ran
-                inside of a layer on the host; "device" of a kernel in a queue, whose ``name`` is
-                that of its layer), ``type`` (the layer type), ``backend`` and ``kernel`` (its name
-                if that is another), all texts. Others are kept and shown.
+            name: The name of a layer, or of an action of a backend.
+            start_ns: The time at which it began.
+            end_ns: The time at which it ended.
+            details: Details that readers of the profile understand, all of them texts: ``category``
+                ("layer"; "kernel" for a kernel that ran inside of a layer on the host; "device" for
+                a kernel in a queue, whose ``name`` is the name of its layer), ``type`` (the layer
+                type), ``backend``, and ``kernel`` (the name of the kernel, if ``name`` is another).
+                Other details are kept and shown.
         """
 
 
@@ -217,10 +219,10 @@ class ProfilingContext:
         """Take note that a profiled run begins."""
 
     def end_run(self, network_id: int) -> None:
-        """Take note that a profiled run ended, well or not, on the thread that began it.
+        """Take note that a profiled run ended, with or without an error, on its thread.
 
-        Kernels of a device are reported now, with the category "device": they belong to the run of
-        this thread in which they began, by the clock of the host.
+        The backend reports the kernels of a device now, with the category "device". A kernel
+        belongs to the run of this thread during which it began, by the clock of the host.
         """
 
 
@@ -232,7 +234,7 @@ class RunControl:
 
     Attributes:
         deadline_ns: The deadline of the run (``time.perf_counter_ns``), if it has one.
-        cancel: Asked before each layer.
+        cancel: The token that is asked before each layer.
         profiler: Gets one event per layer.
     """
 
@@ -250,26 +252,26 @@ class RunControl:
 
 
 current_control: Final[ContextVar[RunControl | None]] = ContextVar("armnn_run", default=None)
-"""The control of the run that this thread is in; a step that takes long asks it now and then."""
+"""The control of this thread's run, None without one; a long step checks it now and then."""
 
 controlled_runs: Final[list[RunControl]] = []
 """The controls of all threads' runs.
 
-Nearly always there is none: steps of microseconds look here first, which takes 0.06 us less of a
-small model's run than to ask ``current_control`` each time.
+Nearly always the list is empty. Steps of microseconds look at it first, which takes 0.06 us less of
+a small model's run than a look at ``current_control``.
 """
 
 
 @contextmanager
 def controlled(control: RunControl) -> Iterator[None]:
-    """Make a control that of this thread's run, within the block."""
+    """Use a control for the run of this thread, within the block."""
     controlled_runs.append(control)
     token = current_control.set(control)
     try:
         yield
     finally:
         current_control.reset(token)
-        controlled_runs.pop()  # whichever: only whether there are any is asked
+        controlled_runs.pop()  # any of them: only whether the list is empty is used
 
 
 def raise_if_stopped() -> bool:
@@ -281,7 +283,8 @@ def raise_if_stopped() -> bool:
     1.3.
 
     Returns:
-        Whether to ask again: False if nothing can stop this run, which may wait without an end.
+        Whether to call it again; False if nothing can stop this run, so that it may wait in its
+        driver for any time.
 
     Raises:
         CancelledError: The caller cancelled the run.
@@ -302,14 +305,14 @@ _POLL_SECONDS: Final = 0.0005
 class Event(ABC):
     """A point in a queue of a device: done when all work enqueued before it has ended.
 
-    A tensor that is passed from one queue to another has the event of its last write,
-    :meth:`TensorHandle.written`. Since Backend API 1.3.
+    :meth:`TensorHandle.written` returns the event of the last write to a tensor, for which a queue
+    waits before it uses a tensor of another queue. Since Backend API 1.3.
     """
 
     @property
     @abstractmethod
     def is_done(self) -> bool:
-        """Whether the work has ended; it is asked without waiting.
+        """Whether the work has ended; the property does not wait for that.
 
         Raises:
             Exception: The work failed, or work before it in its queue did.
@@ -338,9 +341,10 @@ class SubgraphView:
     Attributes:
         network: The network; it is read, never changed through a view.
         layers: In topological order.
-        inputs: The values that the layers read and that others make, Constant layers' included,
-            in the order of first use.
-        outputs: The values that the layers make and that others read, in the order of the layers.
+        inputs: The values that the layers read and that layers outside of the view make, such as
+            those of Constant layers, in the order of first use.
+        outputs: The values that the layers make and that layers outside of the view read, in the
+            order of the layers.
     """
 
     network: Network
@@ -379,10 +383,10 @@ class SubgraphView:
         return SubgraphView.of(self.network, layers)
 
     def replacement(self) -> Network:
-        """Return a new network with the view's inputs.
+        """Return a new network that has only the inputs of the view.
 
-        A backend adds its layers and then one output per output of the view, in the same order;
-        :class:`Substitution` takes the result.
+        A backend adds its own layers, and then one Output layer per output of the view, in the same
+        order. The network is then the ``replacement`` of a :class:`Substitution`.
         """
         from armnn.graph import Network  # late: a prepared load does without
 
@@ -403,8 +407,8 @@ class Substitution:
 
     Attributes:
         pattern: The layers that are replaced.
-        replacement: One Input layer per input of the pattern and one Output layer per output, in
-            the same order; what is between them comes in.
+        replacement: A network with one Input layer per input of the pattern and one Output layer
+            per output, in the same order; the layers between them replace the pattern.
     """
 
     pattern: SubgraphView
@@ -423,7 +427,7 @@ class OptimizationViews:
         untouched: Parts that stay as they are.
         deleted: Parts to remove: the readers of each output read the input of the same position
             instead. An output that nothing reads needs no such input.
-        reasons: For people: why a part failed, by the name of one of its layers.
+        reasons: The reasons, for people, why parts failed, by the name of one layer of each part.
     """
 
     substitutions: list[Substitution] = field(default_factory=list)
@@ -434,7 +438,7 @@ class OptimizationViews:
 
 
 def wrong_views(views: Any) -> str | None:
-    """Return the fault in an answer of ``optimize_subgraph`` in words, None if it has none."""
+    """Return a text that says what is wrong with an answer of ``optimize_subgraph``, or None."""
     from armnn.graph import Network  # late: a prepared load does without
 
     if not isinstance(views, OptimizationViews):
@@ -466,34 +470,35 @@ def wrong_views(views: Any) -> str | None:
 
 
 Step: TypeAlias = Callable[[], object]
-"""One layer, bound to its tensors, ready to be run; what it returns is ignored.
+"""A function that runs one layer on the tensors that it is bound to; its result is ignored.
 
-A step may return once its work is in the context's queue if all its outputs are on the device;
-whoever reads from the host (``map``, ``copy_to``, ``written().wait``) waits, and that wait ends at
-the run's deadline. What it has in host memory it reads and writes before it returns.
+If all outputs are on a device, a step may return as soon as its work is in the queue of the
+context. Reads by the host (``map``, ``copy_to``, ``written().wait``) then wait for the work, at
+most until the deadline of the run. A step reads and writes tensors in host memory before it
+returns.
 """
 
 
 class ModelContext:
     """A backend's context of one network (Arm NN: ``IBackendModelContext``).
 
-    There is one per backend and network. It is made from the options that the caller gave for the
-    network, before the backend is asked about a layer. A backend may subclass it to parse its
-    options once.
+    There is one model context per backend and network. It is made from the options that the caller
+    gave for the network, before the backend is asked about a layer. A backend may subclass it to
+    parse its options once.
 
     Attributes:
         options: The options that the caller gave this backend for this network.
         quantized_arithmetic: How the network's quantized layers round; a backend may ignore it.
-        cache: Where compiled programs may be kept from one process to the next, if the caller
-            named a folder.
-        context: What the backend keeps for the runtime, None without such a context. Since Backend
-            API 1.3.
-        blobs: The store of kernel binaries and the like, which are kept from one process to the
-            next in the folder ``cache_dir``, or in the user's cache folder; None where nothing is
-            kept, as in the conformance kit. Since Backend API 1.3.
-        handle_factory_preferences: The tensor-handle factories of this network's tensors in the
-            place of the backend's own, as of a device that an option selects; None without a
-            choice. Since Backend API 1.3.
+        cache: The cache of compiled programs, which later processes may read; None if the caller
+            named no folder.
+        context: The context that the backend made for the runtime, None if it made none. Since
+            Backend API 1.3.
+        blobs: The store of kernel binaries and the like, which later processes may read. It is in
+            the folder ``cache_dir``, or in the user's cache folder; None if nothing is stored, as
+            in the conformance kit. Since Backend API 1.3.
+        handle_factory_preferences: The ids of the tensor-handle factories for this network in place
+            of those of the backend, such as the factory of a device that an option selects; None
+            for those of the backend. Since Backend API 1.3.
         context_limit: How many runs of the network may have an execution context at a time; a
             further run waits for one, until its deadline. None for any number. Bound calls and
             streams have contexts of their own. Since Backend API 1.3.
@@ -512,13 +517,13 @@ class ModelContext:
         self._lock = threading.RLock()
 
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return a key's value, made by ``make`` unless still held.
+        """Return the value of a key; ``make`` makes it if no workload holds it.
 
         Plans of a network for different shapes share its weights: a workload that packs weights
         calls this with the ``id()`` of their array in the key, so that they are packed once. The
         context keeps a weak reference only. The workload must keep the value, and the array too, so
         that no other array gets its ``id()``. The value is freed with the last workload that keeps
-        it, so a network that meets ever new shapes does not grow.
+        it, so that the memory of a network does not grow with each new shape.
 
         Raises:
             TypeError: ``make`` returned an object that supports no weak references, such as a tuple
@@ -556,8 +561,8 @@ class Workload(ABC):
     ) -> Step:
         """Return the step that runs the layer on these tensors in one execution context.
 
-        The runtime calls it; by default it is :meth:`bind`. A backend whose contexts have queues
-        learns here which one the step is for. Since Backend API 1.3.
+        The runtime calls it; by default it calls :meth:`bind`. A backend that has a queue per
+        execution context finds here the queue for the step. Since Backend API 1.3.
 
         Args:
             inputs: See :meth:`bind`.
@@ -568,9 +573,9 @@ class Workload(ABC):
 
     @property
     def scratch_bytes(self) -> int:
-        """The scratch memory of a step (Arm NN: ``GetMemoryRequirements``).
+        """The bytes of scratch memory that a step needs (Arm NN: ``GetMemoryRequirements``).
 
-        The memory planner places it beside the tensors. Since Backend API 1.2.
+        The memory planner places the scratch memory beside the tensors. Since Backend API 1.2.
         """
         return 0
 
@@ -583,7 +588,7 @@ class Workload(ABC):
         """Return the step that runs the layer, with scratch memory.
 
         A runtime calls it in place of :meth:`bind` if ``scratch_bytes`` is not 0. Constant folding
-        and tests call :meth:`bind`, which allocates its own. Since Backend API 1.2.
+        and tests call :meth:`bind`, which must allocate scratch memory. Since Backend API 1.2.
 
         Args:
             inputs: See :meth:`bind`.
@@ -597,13 +602,14 @@ class Workload(ABC):
 class BackendContext:
     """A backend's context of one runtime (Arm NN: ``IBackendContext``).
 
-    Each event is optional.
+    The runtime calls its methods to notify the backend; by default they do nothing.
     """
 
     def before_load_network(self, network_id: int) -> None:
         """Accept or refuse a network before it is loaded.
 
-        An exception refuses it. The events of unloading follow if the loading fails later.
+        An exception refuses the network. If the loading fails later, the methods about unloading
+        are called.
         """
 
     def after_load_network(self, network_id: int) -> None:
@@ -619,29 +625,30 @@ class BackendContext:
         """Take note that a network was unloaded."""
 
     def after_enqueue_workload(self, network_id: int) -> None:
-        """Take note of a run's end, from any thread.
+        """Take note that a run has ended.
 
-        Several threads may call it at once.
+        Any thread may call it, and several threads at once.
         """
 
     def trim(self) -> None:
-        """Give back memory that is kept for later, such as pools of buffers, from any thread.
+        """Free memory that is kept for later, such as pools of buffers.
 
-        The runtime calls it when there is no memory for a run, and :meth:`armnn.Runtime.trim`
-        does. Since Backend API 1.3.
+        The runtime calls it, from any thread, when a run gets no memory, and in
+        :meth:`armnn.Runtime.trim`. Since Backend API 1.3.
         """
 
     def close(self) -> None:
-        """Close the context, once, with the runtime."""
+        """Close the context; the runtime calls it once, when it closes."""
 
 
 class Backend(ABC):
     """A backend (Arm NN: ``IBackendInternal``).
 
-    A backend is cheap to make and holds no state of a network: what it creates may outlive it.
+    A backend object is cheap to make and holds no state of a network, as workloads and contexts
+    that it creates may outlive it.
 
     Attributes:
-        id: Letters and digits, as in "CpuAcc".
+        id: The id of the backend, letters and digits, such as "CpuAcc".
         api_version: The Backend API version that the backend needs (not the newest it knows).
     """
 
@@ -650,7 +657,7 @@ class Backend(ABC):
 
     @abstractmethod
     def supports(self, layer: Layer, model: ModelContext) -> Support:
-        """Return whether the backend runs a layer of known shape.
+        """Return whether the backend runs a layer whose shapes are known.
 
         (Arm NN: ``GetLayerSupport``.) A refusal names the offending input and what is supported.
         """
@@ -660,13 +667,13 @@ class Backend(ABC):
         """Return a workload of a supported layer (Arm NN: ``IWorkloadFactory::CreateWorkload``).
 
         Raises:
-            BackendError: It cannot be prepared.
+            BackendError: The layer cannot be prepared.
         """
 
     def score(self) -> int:
-        """Return the backend's rank where the user names no backends; the highest comes first.
+        """Return the rank of the backend if the user names no backends; the highest comes first.
 
-        A backend with 0 is used only if it is named.
+        A backend of rank 0 is used only if the user names it.
         """
         return 1
 
@@ -685,7 +692,7 @@ class Backend(ABC):
         except PropagatesNaN and KeepsExtremes, which are true (Arm NN: ``HasCapability``).
 
         Raises:
-            UnknownNameError: The name looks like a misspelt one.
+            UnknownNameError: The name is not stated and looks like a misspelling of a known name.
         """
         return has_capability(self.capabilities, name, value)
 
@@ -693,7 +700,7 @@ class Backend(ABC):
         """Return the backend's context for one runtime, if it keeps one.
 
         Raises:
-            BackendUnavailableError: The hardware or driver is not there; the backend is left out.
+            BackendUnavailableError: The hardware or driver is missing; the backend is left out.
             InvalidArgumentError: The backend does not know one of its options in
                 ``options.backend_options``; by default it knows none.
         """
@@ -719,18 +726,18 @@ class Backend(ABC):
         return ModelContext(options)
 
     def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext | None:
-        """Return the backend's part of profiling, if it has one."""
+        """Return the object that reports the backend's own events, if it reports any."""
         return None
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Return the substitutions for layers that were assigned to the backend.
 
-        By default they stay as they are.
+        By default all layers stay as they are.
         """
         return OptimizationViews(untouched=[view])
 
     def create_memory_manager(self) -> MemoryManager | None:
-        """Return the owner of an execution context's tensors, None if they are the host's."""
+        """Return the memory manager of one execution context, None for tensors in host memory."""
         return None
 
     @property
@@ -739,29 +746,29 @@ class Backend(ABC):
         return ()
 
     def host_inputs(self, layer: Layer, model: ModelContext) -> Collection[int]:
-        """Return the places of the inputs that a layer's workload takes in host memory.
+        """Return the indices of the inputs that a layer's workload reads in host memory.
 
         They are lengths, positions and the like, which a backend with memory of its own reads when
-        its step is called. What another layer computes on a device is copied for it. Since Backend
-        API 1.3.
+        its step is called. If another layer computes such an input on a device, the runtime copies
+        it to the host. Since Backend API 1.3.
         """
         return ()
 
     def host_outputs(self, layer: Layer, model: ModelContext) -> Collection[int]:
-        """Return the places of the outputs that a layer's workload writes in host memory.
+        """Return the indices of the outputs that a layer's workload writes in host memory.
 
-        They are written when its step returns. Since Backend API 1.3.
+        The step writes them before it returns. Since Backend API 1.3.
         """
         return ()
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
-        """Register the factories that the backend brings."""
+        """Register the tensor-handle factories of the backend."""
 
     def accepts_allocator(self, allocator: Allocator) -> Support:
         """Return whether working memory may come from a custom allocator.
 
-        By default it may if the backend works in host memory, as the runtime allocates that, and
-        the host can reach what the allocator gives.
+        By default it may if the backend computes in host memory, which the runtime allocates, and
+        the allocator's memory is one that the host can reach.
         """
         if self.handle_factory_preferences:
             return Support.no(f"backend {self.id!r} does not support a custom allocator")
@@ -778,11 +785,11 @@ class Backend(ABC):
         return HostAllocator()
 
     def serialize(self, compiled: object, model: ModelContext) -> bytes | None:
-        """Return the bytes of which :meth:`deserialize` makes a compiled part again.
+        """Return a compiled part as bytes, from which :meth:`deserialize` restores it.
 
-        The host keeps them with the prepared network, in the user's ``cache_dir`` or in a file that
-        may go to another machine. A network with a part for which this returns None, as it does by
-        default, is not kept. Only backends that declare Backend API 1.3 are asked.
+        The host stores the bytes with the prepared network, in the user's ``cache_dir`` or in a
+        file that may go to another machine. By default the result is None, and a network with such
+        a part is not stored. Only backends that declare Backend API 1.3 are asked.
 
         Args:
             compiled: The ``compiled`` of a PreCompiled layer of this backend, if it is not a
@@ -790,30 +797,30 @@ class Backend(ABC):
             model: The network's context.
 
         Returns:
-            The bytes, with all that they depend on: device, driver, format and the backend's own
-            version. None if this part cannot be kept.
+            The bytes, which include a description of all that they depend on: device, driver,
+            format and the backend's own version. None if this part cannot be stored.
         """
         return None
 
     def deserialize(self, blob: bytes, model: ModelContext) -> object:
-        """Return a compiled part, made of the bytes of :meth:`serialize`.
+        """Return the compiled part from which :meth:`serialize` made some bytes.
 
         Since Backend API 1.3.
 
         Args:
-            blob: The bytes. They are whole, but may come from another machine, another version of
-                the backend, or someone else's file: nothing in them may be run unchecked.
+            blob: The bytes. They are complete, but may come from another machine, another version
+                of the backend, or someone else's file: nothing in them may be run unchecked.
             model: The network's context.
 
         Raises:
-            IncompatibleBlobError: It cannot be used here; a network from ``cache_dir`` is prepared
-                anew, one from a file is refused with this reason.
+            IncompatibleBlobError: The bytes cannot be used here. A network from ``cache_dir`` is
+                prepared again, a network from a file is refused with this reason.
         """
         raise IncompatibleBlobError(f"backend {self.id!r} restores no compiled parts")
 
     @property
     def cache_file_count(self) -> int:
-        """How many files a compiled network has in caches."""
+        """The number of files that one compiled network has in the backend's caches."""
         return 0
 
     def extension(self, name: str) -> object | None:
@@ -822,8 +829,9 @@ class Backend(ABC):
         Since Backend API 1.1.
 
         Args:
-            name: Name and version. armnn knows "armnn.async/1" (:class:`AsyncExecution`) and
-                "armnn.memory/1" (:class:`SharedMemory`); a vendor's begin with its own name.
+            name: The name of the feature, with its version. armnn knows "armnn.async/1"
+                (:class:`AsyncExecution`) and "armnn.memory/1" (:class:`SharedMemory`); the names of
+                a vendor's features begin with the name of the vendor.
         """
         return None
 
@@ -836,7 +844,7 @@ class NetworkBackend(Backend):
         """Return one answer per layer of the view, in order.
 
         Raises:
-            ArmnnError: The backend failed instead of answering.
+            ArmnnError: The backend failed and gave no answer.
         """
 
 
@@ -845,10 +853,10 @@ class CachingBackend(Backend):
 
     @abstractmethod
     def cached_program(self, key: Sequence[Any], model: ModelContext) -> Program:
-        """Return the program of a :attr:`Program.cache_key`.
+        """Return the program that the cache has for a :attr:`Program.cache_key`.
 
         Raises:
-            StaleEntryError: It is not there, or does not fit any more.
+            StaleEntryError: The cache has no such program, or it no longer fits the backend.
         """
 
     @abstractmethod
@@ -858,13 +866,13 @@ class CachingBackend(Backend):
         inputs: Sequence[TensorInfo | None],
         outputs: Sequence[TensorInfo],
     ) -> Workload:
-        """Return a workload that runs a found program, without a layer.
+        """Return a workload that runs a program from the cache, without a layer.
 
         Args:
-            program: The program.
-            inputs: The infos of the tensors that the workload reads; None for an absent one.
+            program: The program, as :meth:`cached_program` returned it.
+            inputs: The infos of the tensors that the workload reads; None for an absent tensor.
             outputs: The infos of the tensors that it writes.
 
         Raises:
-            BackendError: It is not a program of this backend.
+            BackendError: The program is not one of this backend.
         """

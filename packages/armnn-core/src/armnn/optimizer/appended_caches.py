@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Turns caches that Concat makes longer in each run into caches of a capacity, for states.
+"""Replaces caches that Concat makes longer in each run by caches of fixed capacity, for states.
 
-Plain exports of decoders append the keys and values of new tokens to earlier ones (Concat), so that
-each run has other shapes, and take masks and positions from these. Where the network keeps such
-caches as states, each becomes an array with room for more rows, which a run writes its rows into
-(TensorScatter), and attention becomes CachedAttention, which counts the rows that are there by the
-model's mask of tokens.
+Plain exports of decoders append the keys and values of new tokens to the earlier ones (Concat), so
+that each run has other shapes, from which the model computes masks and positions. If the network
+keeps such caches as states, this pass replaces each cache by an array with room for further rows:
+a run writes its new rows into it (TensorScatter). It replaces attention by CachedAttention, which
+takes the number of valid rows from the model's mask of tokens.
 
-Exporters write masks, positions, heads that share keys and scales in many ways. Therefore the
-layers between queries, caches and outputs are not compared with patterns: they are computed for
-some sizes, and have to be attention to all earlier tokens, or to those in a window. A network of
-which one cache is read in another way stays as it is.
+Exporters write masks, positions, heads that share keys, and scales in many ways. So this module
+does not match patterns of layers. It computes the layers between queries, caches and outputs for
+some sizes, and checks that the results are those of attention to all earlier tokens, or to the
+tokens in a window. If one cache of a network is read in another way, the network is not changed.
+
+The computed part of a network ends at *cuts*: values for which an array, or only a shape, is given.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from armnn.tensor import Shape
 from armnn.types import BinaryOperation, DataType, ReduceOperation
 
 _AXIS: Final = 2
-"""The axis of tokens in a cache: [batch, heads, tokens, numbers]."""
+"""The axis of tokens in a cache of shape [batch, heads, tokens, elements]."""
 
 _MOVING: Final = frozenset(
     {
@@ -44,30 +46,31 @@ _MOVING: Final = frozenset(
         "Transpose",
     }
 )
-"""The layers between a cache and the product that reads it: shared heads, scales, types."""
+"""The layers that may be between a cache and the BatchMatMul that reads it, such as layers that
+repeat heads, scale or convert types."""
 
 _SCORING: Final = _MOVING | {"Addition", "ElementwiseUnary", "IsNaN", "Softmax", "Where"}
-"""The layers between the two products."""
+"""The layers that may be between the two BatchMatMul layers of attention."""
 
 _POINTWISE: Final = frozenset(
     {"Addition", "Division", "ElementwiseBinary", "Multiplication", "Where"}
 )
-"""The layers among them that combine keys, values or weights with other values."""
+"""The layers of _SCORING that combine keys, values or weights of attention with other values."""
 
 _HIDDEN: Final = -9e3
-"""A key gets no weight if the mask adds this or less to its score."""
+"""A key counts as hidden if the mask adds this number or less to its score."""
 
 _MOST_NUMBERS: Final = 1 << 24
 """The most elements of a tensor that is computed to recognize attention."""
 
 _MOST_TOKENS: Final = 1 << 18
-"""The most tokens that masks and positions are tried with."""
+"""The most tokens for which masks and positions are computed."""
 
 _MANY: Final = 1 << 15
-"""How many tokens masks and positions are always tried with, but for masks of tables."""
+"""A number of tokens for which masks and positions are always computed, unless tables limit it."""
 
 _FEW: Final = 8
-"""Sizes below it are covered by the first sizes that attention is tried with."""
+"""Numbers of tokens below it need no further check, as :data:`_SIZES` covers them."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,14 +79,14 @@ _Static: TypeAlias = "tuple[int, ...]"
 
 
 class _Sizes(NamedTuple):
-    """Sizes that a network is tried with.
+    """Sizes for which a part of a network is computed.
 
     Attributes:
-        batch: The items of a batch.
-        past: The tokens in the caches.
-        rows: The new tokens.
-        counted: Where the caches have room for ``past`` tokens, how many the mask counts with the
-            new ones; None where the caches have ``past`` tokens.
+        batch: The number of items of the batch.
+        past: The number of tokens in the caches before the run.
+        rows: The number of new tokens.
+        counted: None for caches that Concat makes longer. For caches of fixed capacity, whose
+            capacity is ``past`` then: the number of tokens that the mask counts, with the new ones.
     """
 
     batch: int
@@ -93,27 +96,27 @@ class _Sizes(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """How many tokens caches with the new ones have, and the mask."""
+        """The length of the caches after the run, and of the mask."""
         return self.past + self.rows if self.counted is None else self.past
 
     @property
     def end(self) -> int:
-        """Where the new tokens end."""
+        """The number of tokens up to the last new token."""
         return self.columns if self.counted is None else self.counted
 
 
 _SIZES: Final = (_Sizes(2, 5, 3), _Sizes(1, 0, 4), _Sizes(2, 7, 1))
-"""The sizes that each mask is computed for."""
+"""The sizes for which each mask is computed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cache:
-    """An input to which a layer appends rows.
+    """A cache: an input to which a Concat layer appends rows for an output.
 
     Attributes:
-        input: The input.
-        concat: The layer.
-        output: The name of the output.
+        input: The Input layer of the cache.
+        concat: The Concat layer, whose output has the earlier and the new rows.
+        output: The name of the output of the network.
     """
 
     input: Layer
@@ -122,21 +125,24 @@ class _Cache:
 
     @property
     def new(self) -> Value:
-        """The new rows."""
+        """The value that has the new rows."""
         return _present(self.concat.inputs[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Attention:
-    """Attention to two caches, by an Attention layer or by two products with Softmax between them.
+    """Attention to a cache of keys and one of values.
+
+    It is an Attention layer, or two BatchMatMul layers with Softmax between them.
 
     Attributes:
-        query: The queries, [batch, heads, rows, numbers].
+        query: The queries, [batch, heads, rows, elements].
         key: The cache of keys.
         value: The cache of values.
-        layer: Makes the output.
-        masked: What Softmax reads, or the mask of an Attention layer, None without one.
-        scores: The first product, None for an Attention layer.
+        layer: The layer that computes the output: Attention, or the second BatchMatMul.
+        masked: The input of Softmax, which is the masked scores; or the mask of an Attention layer,
+            None if it has no mask.
+        scores: The output of the first BatchMatMul, None for an Attention layer.
     """
 
     query: Value
@@ -148,7 +154,7 @@ class _Attention:
 
 
 class _Form(NamedTuple):
-    """The parameters of CachedAttention."""
+    """The parameters of CachedAttention that replaces some layers."""
 
     scale: float
     window: int
@@ -159,9 +165,9 @@ class _Positions(NamedTuple):
     """The form of a value that holds the positions of the new tokens.
 
     Attributes:
-        added: The number that it adds to the positions.
-        rank: The rank of its shape, [items, 1, ..., 1, new tokens].
-        is_shared: Whether one row holds the positions for all items.
+        added: The number that is added to each position.
+        rank: The rank of the value, whose shape is [items, 1, ..., 1, new tokens].
+        is_shared: Whether one item holds the positions for all items of the batch.
     """
 
     added: int
@@ -170,22 +176,23 @@ class _Positions(NamedTuple):
 
 
 class _UnlikeError(Exception):
-    """The caches of a network cannot get a capacity; the text says why."""
+    """The caches of a network cannot be replaced; the text says why."""
 
 
 def with_room(
     network: Network, states: Mapping[str, str] | str | None, evaluate: Evaluate
 ) -> Network:
-    """Return a network whose states have room for more rows, where runs append rows to them.
+    """Return a network whose caches have a fixed capacity, if they are states.
 
     Args:
-        network: It is not changed.
-        states: The declaration: the input that each output is the next value of, or "auto".
+        network: The network, which is not changed.
+        states: The declaration: by output, the input whose next value it is; or "auto".
         evaluate: Computes a layer whose inputs are constant.
 
     Returns:
-        Another network, or the given one where no state is appended to, or not all of them are
-        read by attention to all earlier tokens.
+        A changed copy; or the given network, if no output appends rows to an input, if such an
+        input is not declared as a state, or if a cache is read by something else than attention
+        to earlier tokens.
     """
     caches = list(_appended(network)) if states is not None else []
     if isinstance(states, Mapping):
@@ -193,7 +200,7 @@ def with_room(
         pairs = {
             aliases.inputs.get(name, name): aliases.outputs.get(output, output)
             for output, name in states.items()
-            if isinstance(name, str)  # else the declaration is refused when it is loaded
+            if isinstance(name, str)  # the load refuses other declarations later
         }
         if any(pairs.get(cache.input.name) != cache.output for cache in caches):
             return network
@@ -201,13 +208,13 @@ def with_room(
         return network
     try:
         return _Recognizer(network, caches, evaluate).rewritten()
-    except (ArmnnError, ValueError, _UnlikeError) as error:  # NumPy's, of shapes that do not fit
+    except (ArmnnError, ValueError, _UnlikeError) as error:  # ValueError is NumPy's
         _log.info("caches of %s get longer with each run: %s", network.title, error)
         return network
 
 
 def _appended(network: Network) -> Iterator[_Cache]:
-    """Yield the inputs to which an output appends rows."""
+    """Yield the caches: the inputs to which a Concat layer appends rows for an output."""
     for port in network.outputs:
         made = port.inputs[0]
         concat = None if made is None else made.producer
@@ -223,16 +230,16 @@ def _appended(network: Network) -> Iterator[_Cache]:
 
 
 def _present(value: Value | None) -> Value:
-    assert value is not None  # of a slot that is not optional
+    assert value is not None  # the slot is not optional
     return value
 
 
 class _Recognizer:
-    """Looks at one network.
+    """Recognizes the attention to the caches of one network, and replaces it.
 
     Args:
-        network: It is not changed.
-        caches: The inputs to which it appends.
+        network: The network, which is not changed.
+        caches: The caches of the network.
         evaluate: Computes a layer whose inputs are constant.
     """
 
@@ -242,7 +249,7 @@ class _Recognizer:
         self._evaluate = evaluate
         self._caches = {cache.concat.output: cache for cache in caches}
         if len(self._caches) != len(caches):
-            raise _UnlikeError("a cache is two outputs")
+            raise _UnlikeError("two outputs are the same cache")
         self._inputs = {layer.name: layer for layer in network.inputs}
         self._pasts = {cache.input for cache in caches}
         masks = [
@@ -251,21 +258,21 @@ class _Recognizer:
             if "mask" in layer.name and layer.output.info.data_type.is_integer
         ]
         if len(masks) != 1 or masks[0].output.info.rank != 2:
-            raise _UnlikeError("no input of rank 2 is its mask of tokens")
+            raise _UnlikeError("expected one mask of tokens, an integer input of rank 2")
         (self._mask,) = masks
         others = [each for each in network.inputs if each not in self._pasts and each not in masks]
         tokens = [each for each in others if (each.output.info.rank or 0) >= 2]
         if not tokens:
-            raise _UnlikeError("no input has its new tokens")
+            raise _UnlikeError("no input of rank 2 or more holds the new tokens")
         self._tokens = tokens[0]
         batches = {(cache.input.output.info.shape or (None,))[0] for cache in caches}
         self._batch = next((dim for dim in batches if isinstance(dim, int)), None)
 
     def rewritten(self) -> Network:
-        """Return the network with room in its caches.
+        """Return a copy of the network whose caches have a fixed capacity.
 
         Raises:
-            _UnlikeError: A cache is read in a way that is not known.
+            _UnlikeError: A cache is read by something else than attention to earlier tokens.
             ArmnnError: A shape or an operator is not known.
         """
         found = [made for each in self._order if (made := self._attention(each)) is not None]
@@ -286,7 +293,7 @@ class _Recognizer:
     # -- attention ---------------------------------------------------------------------------------
 
     def _attention(self, layer: Layer) -> _Attention | None:
-        """Return the attention whose output a layer makes."""
+        """Return the attention whose output a layer computes, None if there is none."""
         if layer.type == "Attention":
             query, keys, values = (
                 _present(layer.input(name)) for name in ("query", "key", "value")
@@ -315,14 +322,14 @@ class _Recognizer:
         return _Attention(query, key, value, layer, masked, scores)
 
     def _cache_behind(self, value: Value) -> _Cache | None:
-        """Return the one cache whose rows a value has."""
+        """Return the one cache from which a value comes through _MOVING layers, else None."""
         layers = _behind(value, _MOVING, lambda layer: layer.output in self._caches)
         return self._caches[layers[0].output] if len(layers) == 1 else None
 
     def _first_alike(self, found: Sequence[_Attention], shapes: Sequence[_Static]) -> list[int]:
-        """Return for each attention the index of the first one that is computed in the same way.
+        """Return for each attention the index of the first attention that has the same layers.
 
-        The layers of a model are alike, and computing one of them tells of all.
+        Most layers of a decoder have the same attention, so that only one of them is computed.
         """
         numbers: dict[Any, int] = {}
 
@@ -361,10 +368,10 @@ class _Recognizer:
         return made
 
     def _forms(self, found: Sequence[_Attention], shapes: Sequence[_Static]) -> list[_Form]:
-        """Return the parameters of attention.
+        """Return the parameters of CachedAttention that computes the same as each attention.
 
         Raises:
-            _UnlikeError: It is another function.
+            _UnlikeError: CachedAttention does not compute the same.
         """
         windows = self._windows(found, shapes)
         scales = self._scales(found, shapes)
@@ -388,14 +395,16 @@ class _Recognizer:
         for attention, array, other in zip(found, made, expected, strict=True):
             tolerance = 1e-4 if array.dtype == np.float32 else 2e-2
             if array.shape != other.shape or not np.allclose(array, other, tolerance, tolerance):
-                raise _UnlikeError(f"{attention.layer.name!r} is not attention as it is known")
+                raise _UnlikeError(f"{attention.layer.name!r} differs from CachedAttention")
         return forms
 
     def _windows(self, found: Sequence[_Attention], shapes: Sequence[_Static]) -> list[int]:
-        """Return how many tokens before and at its own each query sees; 0 for all.
+        """Return the window of each attention: the number of tokens that a query sees.
+
+        They are its own token and those before it; a window of 0 is all of them.
 
         Raises:
-            _UnlikeError: It sees others.
+            _UnlikeError: A query sees other tokens.
         """
         sides = self._sides(found)
         tried = [*map(self._fitted, _SIZES), *self._further_sizes(found, sides)]
@@ -408,7 +417,7 @@ class _Recognizer:
             cuts = self._score_cuts(found, sizes, 0) | self._attended_shapes(found, shapes, sizes)
             for side, array in zip(sides, self._computed(sides, sizes, cuts), strict=True):
                 if not _is_same(joined.setdefault(side, array), array):
-                    raise _UnlikeError(f"{side.name!r} differs for other tokens")
+                    raise _UnlikeError(f"{side.name!r} depends on the number of tokens")
             seen.append([_seen(each, masks, sizes) for each in found])
             for each, shown in zip(found, seen[-1], strict=True):
                 if each.scores is not None and each.masked is not None:
@@ -416,7 +425,7 @@ class _Recognizer:
                     factor = factors.setdefault(each, float(made.flat[0]) if made.size else 0.0)
                     tolerance = 1e-4 if made.dtype == np.float32 else 2e-2
                     if not np.allclose(made, factor, tolerance, 0):
-                        raise _UnlikeError(f"{each.layer.name!r} has other factors for some tokens")
+                        raise _UnlikeError(f"{each.layer.name!r} scales scores by several factors")
         windows = []
         for index, each in enumerate(found):
             visible = [made[index] for made in seen]
@@ -431,14 +440,14 @@ class _Recognizer:
     def _masked(
         self, found: Sequence[_Attention], wanted: Sequence[Value], sizes: _Sizes, score: float
     ) -> dict[Value, NDArray[Any]]:
-        """Compute :attr:`_Attention.masked` with one number for all scores."""
+        """Compute :attr:`_Attention.masked` with the same number for all scores."""
         cuts = self._score_cuts(found, sizes, score)
         return dict(zip(wanted, self._computed(wanted, sizes, cuts), strict=True))
 
     def _score_cuts(
         self, found: Sequence[_Attention], sizes: _Sizes, score: float
     ) -> dict[Value, Any]:
-        """Return the shapes of caches, and scores that are one number, as cuts."""
+        """Return cuts: the shapes of caches, and scores that all have the same number."""
         cuts = self._cache_shapes(sizes)
         shape = (sizes.batch, 1, sizes.rows, sizes.columns)
         for each in found:
@@ -447,7 +456,7 @@ class _Recognizer:
         return cuts
 
     def _sides(self, found: Sequence[_Attention]) -> list[Value]:
-        """Return the values that elementwise layers combine with keys, values and weights."""
+        """Return the other operands of pointwise layers on keys, values and weights."""
         ends = list[Value]()
         for each in found:
             if each.scores is None:
@@ -477,25 +486,25 @@ class _Recognizer:
         return [*sides]
 
     def _further_sizes(self, found: Sequence[_Attention], sides: Sequence[Value]) -> list[_Sizes]:
-        """Return sizes at which numbers in the layers of masks may begin to matter.
+        """Return further sizes, with more tokens than the numbers in the layers of masks.
 
         Raises:
-            _UnlikeError: There is a number that is too large to be tried, or a table of another
-                kind, or the mask of tokens is not read.
+            _UnlikeError: A number is too large to compute masks for it, a table is not a square of
+                tokens, or the mask of tokens is not read.
         """
         masks = [each.masked for each in found if each.masked is not None]
         scores = {each.scores for each in found if each.scores}
         tables: dict[_Sizes, None] = {}
         layers = _read_layers(masks, scores)
         if self._mask not in layers:
-            raise _UnlikeError(f"{self._mask.name!r} is not a mask of its tokens")
+            raise _UnlikeError(f"attention does not read the mask of tokens {self._mask.name!r}")
         for layer in layers:
             if layer.data is not None and layer.data.size > _FEW:
                 rows = layer.data.shape[-1]
                 if layer.data.size != rows * rows or rows * rows > _MOST_NUMBERS:
-                    raise _UnlikeError(f"its mask is computed from the table {layer.name!r}")
+                    raise _UnlikeError(f"a mask is computed from the table {layer.name!r}")
                 tables[_Sizes(1, 0, rows)] = None
-        # A table has no rows for more tokens.
+        # A table limits the number of tokens, so that larger sizes cannot be computed.
         turning = [] if tables else _turning_points([*masks, *sides], scores)
         far = [_Sizes(1, many + 3, 2) for many in turning]
         return [*map(self._fitted, (*tables, *far))]
@@ -503,10 +512,10 @@ class _Recognizer:
     def _scales(
         self, found: Sequence[_Attention], shapes: Sequence[_Static]
     ) -> list[tuple[float, float]]:
-        """Return the factor of the scores, and the bound of their softcap, 0 for none.
+        """Return the scale of the scores and their softcap, which is 0 without one.
 
         Raises:
-            _UnlikeError: There is no such factor.
+            _UnlikeError: The scores are not products of queries and keys with a scale.
         """
         random, sizes = np.random.default_rng(2), self._fitted(_Sizes(1, 1, 1))
         written_out = [each for each in found if each.scores is not None]
@@ -537,7 +546,7 @@ class _Recognizer:
             if bound < 0.5 * scale * top:
                 softcap, scale = bound, _factor(bound * np.arctanh(small / bound), plain)
             elif not np.allclose(large[whole], scale * wide[whole], 1e-2, 1e-2 * scale * top):
-                raise _UnlikeError(f"{attention.layer.name!r} has another softcap than tanh")
+                raise _UnlikeError(f"{attention.layer.name!r} has a softcap that is not tanh")
             if not (math.isfinite(scale) and scale > 0):
                 raise _UnlikeError(f"{attention.layer.name!r} has scores without a positive scale")
             result.append((scale, softcap))
@@ -548,10 +557,10 @@ class _Recognizer:
     def _positions(
         self, found: Sequence[_Attention], shapes: Sequence[_Static]
     ) -> dict[Value, _Positions]:
-        """Return the values that are positions of the new tokens.
+        """Return the values that are positions of the new tokens, each with its form.
 
         Raises:
-            _UnlikeError: Another value would be another one where caches have room.
+            _UnlikeError: Another value would change if the caches had a fixed capacity.
         """
         kept = self._kept(found)
         tried = [*map(self._fitted, (*_SIZES, _Sizes(2, 9, 3), _Sizes(1, 30, 1)))]
@@ -559,7 +568,7 @@ class _Recognizer:
         whole = [each for each in follows if _is_whole(each) and (each.info.rank or 0) >= 2]
 
         def cuts(sizes: _Sizes) -> dict[Value, Any]:
-            """Return the shapes of caches and results of attention, and the fed positions."""
+            """Return cuts: shapes of caches and results of attention, and position inputs."""
             made = self._cache_shapes(sizes) | self._attended_shapes(found, shapes, sizes)
             where = np.tile(np.arange(sizes.end - sizes.rows, sizes.end), (sizes.batch, 1))
             given = [layer.output for layer in self._inputs.values() if _has_positions(layer)]
@@ -594,14 +603,14 @@ class _Recognizer:
                 others = self._computed(read, roomy, cuts(roomy) | fed)
                 for value, one, other in zip(read, expected, others, strict=True):
                     if not np.array_equal(one, other):
-                        raise _UnlikeError(f"{value.name!r} follows from how many tokens there are")
+                        raise _UnlikeError(f"{value.name!r} depends on the length of the caches")
         return positions
 
     def _kept(self, found: Sequence[_Attention]) -> set[Layer]:
-        """Return the layers that are read once attention reads caches with room.
+        """Return the layers that stay needed after attention is replaced.
 
         Raises:
-            _UnlikeError: Another layer reads a cache.
+            _UnlikeError: A layer other than attention reads a cache.
         """
         passed: dict[Value, list[Value]] = {
             cache.concat.output: [cache.new] for cache in self._caches.values()
@@ -630,14 +639,15 @@ class _Recognizer:
     def _following(
         self, kept: Collection[Layer], positions: Collection[Value]
     ) -> tuple[list[Value], list[Value]]:
-        """Return the values that only sizes of caches and the mask decide.
+        """Return the values that depend on nothing but the sizes of caches and the mask.
 
         Args:
-            kept: The layers that are looked at.
+            kept: The layers whose outputs are looked at.
             positions: Values that are known to be positions of new tokens.
 
         Returns:
-            All such values, and those among them that layers with other data read, or outputs.
+            All such values; and those of them that an output returns, or that a layer combines
+            with other data.
         """
         known = {self._mask.output, *positions}
         known |= {layer.output for layer in self._inputs.values() if _has_positions(layer)}
@@ -662,11 +672,11 @@ class _Recognizer:
     # -- computing for some sizes ------------------------------------------------------------------
 
     def _fitted(self, sizes: _Sizes) -> _Sizes:
-        """Return sizes with the batch that the network has, if only one fits."""
+        """Return sizes with the batch size of the network, if it has a fixed one."""
         return sizes if self._batch is None else sizes._replace(batch=self._batch)
 
     def _cache_shapes(self, sizes: _Sizes) -> dict[Value, Any]:
-        """Return the shapes of caches with the new rows, as cuts."""
+        """Return cuts: the shapes of the caches with the new rows."""
         return {
             value: _with_rows(cache, sizes.batch, sizes.columns)
             for value, cache in self._caches.items()
@@ -675,7 +685,7 @@ class _Recognizer:
     def _attended_shapes(
         self, found: Sequence[_Attention], shapes: Sequence[_Static], sizes: _Sizes
     ) -> dict[Value, Any]:
-        """Return the shapes of the results of attention, as cuts."""
+        """Return cuts: the shapes of the results of attention."""
         widths = [(each.value.input.output.info.shape or (None,))[-1] for each in found]
         return {
             each.layer.output: (sizes.batch, shape[1], sizes.rows, width)
@@ -686,7 +696,7 @@ class _Recognizer:
         """Return the shapes of values of rank 4.
 
         Raises:
-            _UnlikeError: One is not known.
+            _UnlikeError: The shape of a value is not known, or has another rank.
         """
         shapes = {layer.name: self._input_shape(layer, sizes) for layer in self._network.inputs}
         made = specialize(self._network, shapes, {}, self._evaluated)
@@ -708,15 +718,15 @@ class _Recognizer:
         sizes: _Sizes,
         cuts: Mapping[Value, NDArray[Any] | Shape],
     ) -> list[NDArray[Any]]:
-        """Compute values.
+        """Return the arrays of some values, computed from the mask, the sizes and the cuts.
 
         Args:
-            values: The values.
-            sizes: The sizes of inputs; the mask is the only one with data.
-            cuts: Data, or shapes, of values that are not computed.
+            values: The values to compute.
+            sizes: The sizes of inputs; only the mask has data.
+            cuts: The arrays, or only the shapes, of values that are not computed.
 
         Raises:
-            _UnlikeError: One depends on data.
+            _UnlikeError: A value depends on data that is not given.
         """
         copy = Network("copy of a part")
         shapes: dict[str, Shape | None] = {}
@@ -742,7 +752,7 @@ class _Recognizer:
         found = [port.inputs[0].constant for port in made.outputs if port.inputs[0] is not None]
         for value, array in zip(values, found, strict=True):
             if array is None:
-                raise _UnlikeError(f"{value.name!r} depends on data")
+                raise _UnlikeError(f"{value.name!r} depends on data that is not given")
         return [np.asarray(array) for array in found]
 
     def _evaluated(self, layer: Layer, *spare: Any) -> Sequence[NDArray[Any]] | None:
@@ -750,10 +760,13 @@ class _Recognizer:
         return self._evaluate(layer, *spare) if is_small else None
 
     def _input_shape(self, layer: Layer, sizes: _Sizes) -> Shape:
-        """Return the shape of an input: of the mask, of a cache, or with a number for each token.
+        """Return the shape of an input for some sizes.
+
+        Open dimensions of the mask are [batch, columns], those of a cache batch and tokens, and
+        those of other inputs [batch, new tokens].
 
         Raises:
-            _UnlikeError: It is another one.
+            _UnlikeError: The input has another open dimension.
         """
         assumed: tuple[int, ...] = (sizes.batch, sizes.rows)
         if layer in self._pasts:
@@ -776,7 +789,7 @@ class _Recognizer:
         forms: Sequence[_Form],
         positions: Mapping[Value, _Positions],
     ) -> Network:
-        """Return a copy with caches that have room."""
+        """Return a copy of the network with replaced caches, attention and positions."""
         made = self._network.clone()
         twins = dict(zip(self._order, made.topological_order(), strict=True))
 
@@ -814,7 +827,7 @@ class _Recognizer:
         return made
 
     def _name_dimensions(self, twins: Mapping[Layer, Layer]) -> None:
-        """Give equal dimensions one name: some exporters name each separately."""
+        """Give equal dimensions the same name, as some exporters name each one differently."""
         first = next(iter(self._caches.values())).input.output.info.shape or (None,) * 4
         for layer in (*self._pasts, self._mask):
             info = twins[layer].output.info
@@ -830,7 +843,7 @@ class _Recognizer:
 def _behind(
     value: Value, through: Collection[str], is_wanted: Callable[[Layer], bool]
 ) -> list[Layer]:
-    """Return the wanted layers that a value comes from through layers of some types."""
+    """Return the wanted layers from which a value comes through layers of some types only."""
     found: dict[Layer, None] = {}
     pending, seen = [value], {value}
     while pending:
@@ -847,12 +860,12 @@ def _behind(
 def _read_layers(
     values: Iterable[Value], cuts: Collection[Value], *, sees_shapes: bool = False
 ) -> set[Layer]:
-    """Return the layers that values are computed by.
+    """Return the layers that compute some values.
 
     Args:
         values: The values.
-        cuts: Values that are not computed.
-        sees_shapes: Whether those count of which only a shape is read.
+        cuts: Values that are given and not computed.
+        sees_shapes: Whether to include layers of whose outputs only the shape is read.
     """
     found: set[Layer] = set()
     pending = [*values]
@@ -867,18 +880,20 @@ def _read_layers(
 
 
 def _turning_points(values: Iterable[Value], cuts: Collection[Value]) -> list[int]:
-    """Return numbers of tokens after which values may follow in another way from them.
+    """Return numbers of tokens above which values may be computed differently.
+
+    They are the whole numbers in the layers that compute the values, and :data:`_MANY`.
 
     Args:
         values: The values.
-        cuts: Values that are not computed.
+        cuts: Values that are given and not computed.
 
     Raises:
-        _UnlikeError: There is one that is too large to be tried.
+        _UnlikeError: A number is too large to compute values for it.
     """
     numbers = {_MANY}.union(*map(_numbers, _read_layers(values, cuts)))
     if max(numbers) > _MOST_TOKENS:
-        raise _UnlikeError(f"the number {max(numbers)} may be one of tokens")
+        raise _UnlikeError(f"{max(numbers)} may be a number of tokens, too large to try")
     return sorted(numbers)
 
 
@@ -888,7 +903,7 @@ def _numbers(layer: Layer) -> set[int]:
     if layer.data is not None and layer.data.size <= _FEW:
         is_real = np.issubdtype(layer.data.dtype, np.floating)
         numbers = layer.data.reshape(-1).tolist()
-        # A mask adds large numbers.
+        # Large real numbers are those that a mask adds to hidden scores.
         given += [each for each in numbers if not is_real or abs(each) < _MOST_TOKENS]
     flat = [number for each in given for number in (each if isinstance(each, tuple) else (each,))]
     whole = {abs(int(each)) for each in flat if isinstance(each, (int, float)) and each % 1 == 0}
@@ -896,7 +911,7 @@ def _numbers(layer: Layer) -> set[int]:
 
 
 def _has_positions(layer: Layer) -> bool:
-    """Return whether an input has the positions of new tokens."""
+    """Return whether an input holds the positions of new tokens, judging by its name and type."""
     info = layer.output.info
     return "position" in layer.name and info.rank == 2 and info.data_type.is_integer
 
@@ -906,7 +921,7 @@ def _is_whole(value: Value) -> bool:
 
 
 def _renamed(network: Network, layer: Layer) -> str:
-    """Give a layer another name; return its old one, for the layer that comes in its place."""
+    """Rename a layer and return its old name, for the layer that replaces it."""
     name = layer.name
     network.rename(layer, network.unique_name(f"{name} (replaced)"))
     network.origin = layer.origin
@@ -917,13 +932,13 @@ def _counts(network: Network, mask: Value, tokens: Value) -> tuple[Value, Value,
     """Add layers that count tokens.
 
     Args:
-        network: Is changed.
-        mask: [batch, tokens], 1 for each that is there.
-        tokens: [batch, new tokens, ...].
+        network: The network, which is changed.
+        mask: The mask of tokens, [batch, tokens], 1 for each valid token.
+        tokens: An input with the new tokens, [batch, new tokens, ...].
 
     Returns:
-        How many are new, a scalar; how many each item of the batch has before them; and where the
-        new ones end, padding behind a prompt among them.
+        The number of new tokens, a scalar; the number of earlier tokens of each item, [batch]; and
+        the number of tokens of each item with the new ones and their padding, [batch].
     """
 
     def binary(operation: BinaryOperation, one: Value, other: Value) -> Value:
@@ -933,8 +948,8 @@ def _counts(network: Network, mask: Value, tokens: Value) -> tuple[Value, Value,
     rows = network.add_gather(sizes, network.add_constant(np.array(1, np.int64)))
     whole = network.add_cast(mask, output=DataType.SIGNED64)
     counts = network.add_reduce(whole, axis=(1,), reduce_operation=ReduceOperation.SUM)
-    # Of counts from 1 on the other number is at least the end; of 0 it is below the first row of
-    # the cache, where the run is refused.
+    # The end is at least the number of new tokens, as padding counts. An item with a count of 0
+    # gets a negative number, for which TensorScatter refuses the run.
     most = binary(BinaryOperation.MUL, binary(BinaryOperation.ADD, counts, counts), rows)
     most = binary(BinaryOperation.SUB, most, rows)
     ends = binary(BinaryOperation.MAXIMUM, counts, rows)
@@ -943,14 +958,15 @@ def _counts(network: Network, mask: Value, tokens: Value) -> tuple[Value, Value,
 
 
 def _shared_past(network: Network, past: Value) -> tuple[Value, Value]:
-    """Add layers that refuse a run where an item has fewer earlier tokens than another one.
+    """Add layers that let a run fail if an item has fewer earlier tokens than another item.
 
     Args:
-        network: Is changed.
-        past: How many each item of the batch has.
+        network: The network, which is changed.
+        past: The number of earlier tokens of each item, [batch].
 
     Returns:
-        How many all items have, [1]; and how many each one has, below 0 where it has fewer.
+        The largest of these numbers, [1]; and the numbers, [batch], of which those that are smaller
+        are made negative, so that TensorScatter refuses the run.
     """
     first = network.add_reduce(past, axis=(0,), keep_dims=True, reduce_operation="Max")
     behind = network.add_elementwise_binary(past, first, operation=BinaryOperation.SUB)
@@ -962,14 +978,14 @@ def _shared_past(network: Network, past: Value) -> tuple[Value, Value]:
 def _add_positions(
     network: Network, old: Value, past: Value, rows: Value, form: _Positions
 ) -> Value:
-    """Add the positions of new tokens in place of other layers.
+    """Add layers that compute the positions of new tokens, and return their output.
 
     Args:
-        network: Is changed.
-        old: The value that they replace.
-        past: How many tokens each item has before them, or all items.
-        rows: How many are new.
-        form: The form of the value.
+        network: The network, which is changed.
+        old: The value that the positions replace.
+        past: The number of earlier tokens of each item, [batch], or of all items, [1].
+        rows: The number of new tokens, a scalar.
+        form: The form of the replaced value.
     """
     start, one = (network.add_constant(np.array(number, np.int64)) for number in (form.added, 1))
     end = network.add_elementwise_binary(rows, start, operation=BinaryOperation.ADD)
@@ -994,7 +1010,7 @@ def _with_rows(cache: _Cache, batch: int, rows: int) -> _Static:
 def _operands(
     attention: _Attention, shape: _Static, sizes: _Sizes, random: np.random.Generator
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return queries, keys and values."""
+    """Return random queries, keys and values of some sizes."""
     _, heads, _, width = shape
     key, value = (each.concat.output for each in (attention.key, attention.value))
     sized = (
@@ -1009,21 +1025,21 @@ def _operands(
 
 
 def _products(query: NDArray[Any], key: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the products of queries and keys, of which neighboring heads share one."""
+    """Return the products of queries and keys, whose heads neighboring heads of queries share."""
     shared = np.repeat(key.astype(np.float64), query.shape[1] // key.shape[1], axis=1)
     products: NDArray[np.float64] = query.astype(np.float64) @ shared.swapaxes(-1, -2)
     return products
 
 
 def _factor(scores: NDArray[Any], products: NDArray[np.float64]) -> float:
-    """Return the factor between products and scores."""
+    """Return the factor from products to scores, by least squares."""
     return float((scores * products).sum() / (products * products).sum())
 
 
 def _attended(
     query: NDArray[Any], key: NDArray[Any], value: NDArray[Any], form: _Form, sizes: _Sizes
 ) -> NDArray[np.float64]:
-    """Return attention to earlier tokens."""
+    """Return the result of CachedAttention with some parameters."""
     scores = form.scale * _products(query, key)
     if form.softcap:
         scores = form.softcap * np.tanh(scores / form.softcap)
@@ -1036,7 +1052,12 @@ def _attended(
 
 
 def _visible(sizes: _Sizes, window: int) -> NDArray[np.bool_]:
-    """Return which tokens each new one sees: itself and earlier ones, as many as the window has."""
+    """Return which tokens each new token sees, [rows, tokens]: itself and those before it.
+
+    Args:
+        sizes: The sizes.
+        window: The number of tokens that each one sees; 0 for all.
+    """
     positions = sizes.past + np.arange(sizes.rows)[:, np.newaxis]
     distances = positions - np.arange(sizes.past + sizes.rows)
     seen: NDArray[np.bool_] = distances >= 0
@@ -1050,11 +1071,11 @@ def _seen(
 
     Args:
         attention: The attention.
-        masks: What :attr:`_Attention.masked` is, for scores of 0.
-        sizes: The sizes that it was computed for.
+        masks: The arrays of :attr:`_Attention.masked`, computed with scores of 0.
+        sizes: The sizes for which they were computed.
 
     Raises:
-        _UnlikeError: Something is added to the scores of these tokens, or heads differ.
+        _UnlikeError: A number is added to the scores of seen tokens, or heads see other tokens.
     """
     shape = (sizes.batch, 1, sizes.rows, sizes.columns)
     mask = np.zeros(shape) if attention.masked is None else masks[attention.masked]
@@ -1073,7 +1094,15 @@ def _seen(
 
 
 def _raised(masked: NDArray[Any], raised: NDArray[Any], visible: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return how much more scores of 1 become than scores of 0, of the tokens that are seen."""
+    """Return the differences at seen tokens between masked scores of 1 and masked scores of 0.
+
+    They are the factor that is applied to the scores between the first BatchMatMul and the mask.
+
+    Args:
+        masked: :attr:`_Attention.masked` for scores of 0.
+        raised: :attr:`_Attention.masked` for scores of 1.
+        visible: The tokens that each query sees, [items, rows, tokens].
+    """
     heads = masked.shape[-3] if masked.ndim > 2 else 1
     items, *rest = visible.shape
     shape = (items, heads, *rest)
@@ -1083,7 +1112,7 @@ def _raised(masked: NDArray[Any], raised: NDArray[Any], visible: NDArray[np.bool
 
 
 def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Return whether two arrays are the same, or of one number, however often."""
+    """Return whether two arrays are equal, or have the same number everywhere in any shape."""
     if one.shape == other.shape and np.array_equal(one, other):
         return True
     numbers = {*np.unique(one).tolist(), *np.unique(other).tolist()}
@@ -1094,8 +1123,8 @@ def _positions_from(made: Sequence[NDArray[Any]], tried: Sequence[_Sizes]) -> _P
     """Return the form of a value that holds the positions of new tokens, None if it does not.
 
     Args:
-        made: A value of rank 2 or more for each of some sizes.
-        tried: The sizes.
+        made: The arrays of the value, of rank 2 or more, for some sizes.
+        tried: These sizes.
     """
     is_shared = all(positions.shape[0] == 1 for positions in made)
     added = set()

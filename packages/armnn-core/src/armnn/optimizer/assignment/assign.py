@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The choice of a backend for each layer.
 
-Backends are asked about the layers; the caller's choice comes first, then a layer's hint, then the
-user's order of backends. Parts that are too small, or too little work for the copies at their
-borders, go back to the backends around them.
+A layer is assigned to the first backend that supports it: the caller's choice is asked first, then
+the layer's hint, then the other backends in the user's order. Afterwards, parts that have too few
+layers, or less work than the copies at their borders, are handed back to a neighboring backend.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from armnn_backend_api.processes.channel import text_of
 
 
 class NetworkAnswers:
-    """Backends' answers about a network's layers, each given once.
+    """The answers of backends about the layers of a network, kept so that each is asked for once.
 
-    A backend that answers for a whole network is asked about all layers when it is first asked
-    about one of them. An answer holds as long as the layer has the parameters, the kinds of inputs
-    (constant ones: the same values) and the kinds of outputs that the backend saw, whatever
-    becomes of the layers around it. After that, the backend is asked about the layer alone.
+    A backend that answers for a whole network is asked about all layers at the first question. An
+    answer stays valid as long as the layer has the same parameters, the same descriptions of
+    inputs and outputs and the same constants, even if layers around it change. After a change of
+    these, the backend is asked about this layer alone.
     """
 
     def __init__(self, network: Network, layers: Iterable[Layer]) -> None:
         """Ask no backend yet.
 
         Args:
-            network: The network, as backends are to see it.
+            network: The network that backends are asked about.
             layers: The layers that need a backend.
         """
         self._network = network
@@ -73,21 +73,21 @@ class NetworkAnswers:
         return answer
 
     def adopt(self, candidate: Candidate, layer: Layer, answer: Support) -> None:
-        """Note a backend's earlier answer about an equal layer."""
+        """Use a backend's answer about an equal layer as its answer about this layer."""
         self._answers[candidate.id][layer] = _offer_of(layer), answer
 
     def ask_about(self, layers: Iterable[Layer]) -> None:
-        """Ask backends that were not asked before about these layers."""
+        """Set the layers about which a backend will be asked at the first question."""
         self._layers = tuple(layers)
 
 
 _Offer: TypeAlias = "list[Descriptor | TensorInfo | Value | None]"
-"""The facts that an answer depends on: parameters, inputs with those that are constant, outputs."""
+"""What an answer depends on: parameters, descriptions of inputs, constants, and outputs."""
 
 
 def _offer_of(layer: Layer) -> _Offer:
     offer: _Offer = [layer.descriptor]
-    # Asked of each layer several times: comprehensions and properties take twice the time.
+    # It is called several times for each layer: loops take half the time of comprehensions here.
     for value in layer.inputs:
         if value is None:
             offer.append(None)
@@ -103,9 +103,9 @@ def _offer_of(layer: Layer) -> _Offer:
 class Evaluator:
     """Computes layers with constant inputs during preparation.
 
-    Layers whose results have only one right value are computed here. Any other layer is computed
-    by the first backend that supports it: CpuRef, if it is there, as it defines what is right,
-    then the backends of the network.
+    Layers whose results do not depend on rounding are computed here. Any other layer is computed by
+    the first backend that supports it: CpuRef if it is installed, as it is the reference, then the
+    backends of the network.
     """
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
@@ -114,11 +114,12 @@ class Evaluator:
     def __call__(
         self, layer: Layer, spare: NDArray[Any] | None = None, /
     ) -> Sequence[NDArray[Any]] | None:
-        """Return the outputs' data, None if no backend computes them.
+        """Return the data of the outputs, None if no backend computes them.
 
         Args:
-            layer: Its inputs are constant or absent, the shapes of its outputs are known.
-            spare: The data of an input that nothing else needs; an output may be written there.
+            layer: The layer. Its inputs are constant or absent, the shapes of its outputs known.
+            spare: The data of an input that no other layer reads; it may be overwritten by an
+                output.
         """
         found = plain_outputs(layer, spare)
         if found is not None:
@@ -150,28 +151,28 @@ def _compute(candidate: Candidate, layer: Layer) -> Sequence[NDArray[Any]]:
 
 
 _HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
-"""The types that a backend may lack where it has Float32."""
+"""The types of layers that may run in Float32 instead, between conversions."""
 
 UNASSIGNED = frozenset(("Input", "Output", "Constant", "MemCopy", "MemImport"))
-"""Layers that the runtime itself takes care of."""
+"""The types of layers that need no backend, as the runtime implements them."""
 
 
 @dataclass(slots=True, eq=False)
 class Assignment:
-    """The refusals of backends, by layer; the choice itself is ``layer.backend``.
+    """The state of the assignment of a network; ``layer.backend`` is the chosen backend.
 
     A layer that a backend runs in Float32 only is replaced by one in Float32 between conversions.
 
     Attributes:
         network: The network.
         answers: The backends' answers about the layers.
-        candidates: The backends that may be chosen by preference, in order.
-        named: The backends that may be chosen by name only.
+        candidates: The backends that may be chosen for any layer, in the order of preference.
+        named: The backends that may be chosen only for layers that name them.
         preferred: Decides between types of conversions.
-        conversions: The conversions that the network has; None as long as it has none.
-        refusals: Per layer, the backends that refused it before the chosen one.
-        converted: Why a layer computes in Float32.
-        successors: The layers in the place of a layer, in running order.
+        conversions: The conversion layers of the network; None as long as it has none.
+        refusals: By layer, the refusals of the backends that were asked before the chosen one.
+        converted: By layer, the reason why it computes in Float32.
+        successors: By replaced layer, the layers that replace it, in running order.
     """
 
     network: Network
@@ -187,19 +188,19 @@ class Assignment:
     _removed: dict[Layer, None] = field(default_factory=dict)
 
     def by_id(self, backend_id: str) -> Candidate | None:
-        """Return the candidate of that id, if it takes part."""
+        """Return the candidate with an id, None if no candidate has it."""
         for candidate in (*self.candidates, *self.named):
             if candidate.id == backend_id:
                 return candidate
         return None
 
     def converter(self, info: TensorInfo, to: DataType, first: str) -> str | None:
-        """Return the backend that converts to a type.
+        """Return the id of a backend that converts a tensor to a type, None if there is none.
 
         Args:
-            info: The description of the converted tensor.
+            info: The description of the tensor before the conversion.
             to: The type.
-            first: The backend that is asked before the others.
+            first: The id of the backend that is asked first.
         """
         question = probe(self.converting().kind(info, to), info, to)
         order = sorted(self.candidates, key=lambda candidate: candidate.id != first)
@@ -211,7 +212,7 @@ class Assignment:
         self.refusals.setdefault(layer, []).append(Refusal(backend_id, reason or "gave no reason"))
 
     def final(self, layers: Iterable[Layer]) -> Iterator[Layer]:
-        """Yield layers, or their replacements."""
+        """Yield the layers, with replaced layers as their successors, without removed layers."""
         for layer in layers:
             if layer in self.successors:
                 yield from self.final(self.successors[layer])
@@ -219,23 +220,23 @@ class Assignment:
                 yield layer
 
     def converting(self) -> Conversions:
-        """Return the network's conversions, to which more may come."""
+        """Return the conversion layers of the network; the object is made if there is none."""
         if self.conversions is None:
             self.conversions = Conversions(self.network, self.preferred)
         return self.conversions
 
     def clean_conversions(self) -> None:
-        """Remove conversions that are not needed any more."""
+        """Remove conversion layers that are no longer needed."""
         if self.conversions is not None:
             self._removed.update(dict.fromkeys(self.conversions.clean()))
 
     def replace(self, layer: Layer, successors: Sequence[Layer], heir: Layer) -> None:
-        """Record what stands in a layer's place.
+        """Record the layers that replace a layer.
 
         Args:
-            layer: The layer.
-            successors: Some of which may be in another's place, too.
-            heir: The one to which the layer's refusals apply.
+            layer: The replaced layer.
+            successors: The layers that replace it. Some of them may replace another layer, too.
+            heir: The successor to which the refusals of the replaced layer apply.
         """
         self.successors[layer] = tuple(each for each in successors if each not in self._placed)
         self._placed.update(dict.fromkeys(successors))
@@ -248,10 +249,10 @@ class Assignment:
 
 
 def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> None:
-    """Check that the caller's choices name layers of the network.
+    """Check that the layers for which the caller chose a backend are in the network.
 
     Raises:
-        InvalidArgumentError: One does not; the closest name is suggested.
+        InvalidArgumentError: The network has no layer of a name; a similar name is suggested.
     """
     names = [layer.name for layer in network.layers if layer.type not in UNASSIGNED]
     for name in layer_backends:
@@ -270,8 +271,9 @@ def assign_backends(
     """Set ``layer.backend`` for each layer without one.
 
     Raises:
-        OptimizationError: No backend runs some layers, or in strict mode the first one that was
-            asked does not; the error lists all of them with every backend's reason.
+        OptimizationError: No backend runs some layers; or, in strict mode, the backend that was
+            asked first does not run some layers. The error lists these layers with the reason of
+            each backend.
     """
     unsupported: list[Layer] = []
     fallbacks: list[Layer] = []
@@ -310,12 +312,12 @@ def assign_backends(
 def _choose(
     layer: Layer, assignment: Assignment, order: Sequence[tuple[str, Candidate | None]]
 ) -> tuple[str, str] | None:
-    """Return a backend, and why it demands Float32.
+    """Return the id of the backend for a layer, and the reason why it runs in Float32, or "".
 
     Args:
         layer: The layer.
-        assignment: Has the backends' answers, and gets what they refused.
-        order: Whom to ask, each once.
+        assignment: The assignment, which records the refusals.
+        order: The backends to ask, by id; None for an unknown id.
     """
     refused = assignment.refused_by(layer)
     for backend_id, candidate in order:
@@ -338,9 +340,9 @@ def _choose(
 
 
 def _runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) -> bool:
-    """Return whether conversions let a backend run a layer.
+    """Return whether a backend runs a layer in Float32, between conversions.
 
-    They do if it takes the layer in Float32, and some backend converts.
+    The backend must support the layer in Float32, and some backend each of the conversions.
     """
     types = {info.data_type for info in (*layer.input_infos, *layer.output_infos) if info}
     if types.isdisjoint(_HALVES):
@@ -358,8 +360,8 @@ def _runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) 
 def _convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
     """Let a layer compute in Float32 between conversions.
 
-    (Arm NN does so in AssignBackends.) Conversions run on the layer's backend if it converts, else
-    on the first one that does.
+    (Arm NN does so in AssignBackends.) A conversion runs on the layer's backend if that supports
+    it, else on the first backend that does.
     """
     backend = layer.backend or ""
     new = assignment.converting().compute_in(layer, _HALVES, DataType.FLOAT32)
@@ -382,9 +384,12 @@ def _convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
 def _named(
     layer: Layer, assignment: Assignment, options: OptimizerOptions
 ) -> Sequence[tuple[str, Candidate | None]]:
-    """Return the backends that the options or the layer's hint name."""
+    """Return the backends to ask if the options or the layer's hint name one, else none.
+
+    The named backends come first, then the others in the order of preference.
+    """
     named = (options.layer_backends.get(layer.name), layer.backend_hint)
-    if named == (None, None):  # as of nearly all
+    if named == (None, None):  # the usual case
         return ()
     order = {each: assignment.by_id(each) for each in named if each is not None}
     for candidate in assignment.candidates:
@@ -393,7 +398,7 @@ def _named(
 
 
 def _advice(layers: Sequence[Layer], assignment: Assignment) -> str:
-    """Return the advice about layers that no backend runs."""
+    """Return the last line of the error about layers that no backend runs: what to do now."""
     if all(CPU_REF in assignment.refused_by(layer) for layer in layers):
         return (
             f"{CPU_REF}, which runs every type of layer, refused them as well: change in the "
@@ -416,7 +421,7 @@ def _list_refusals(layers: Sequence[Layer], assignment: Assignment) -> str:
 
 
 _MOST_NAMES = 3
-"""The most layers with one reason that an error names."""
+"""The most layers that an error names for one reason."""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -427,19 +432,20 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def hand_back_islands(network: Network, assignment: Assignment, min_part: int) -> int:
-    """Hand parts of few layers to a backend beside them.
+    """Hand parts with few layers back to the backend of a neighboring part.
 
-    A part is an island if a neighboring part's backend runs all of its layers, too: its borders
-    then go away. The smallest part goes first, as parts that it joins grow. A part with a layer
-    that was placed by name stays.
+    A part is a connected group of layers on one backend. A small part is handed back if the backend
+    of a neighboring part runs all of its layers, so that no tensor crosses a border there. The
+    smallest part is handed back first, as the part that it joins grows. A part with a layer that
+    was placed by name stays.
 
     Args:
-        network: Its layers are assigned to backends.
-        assignment: Gets the reasons.
+        network: The network, whose layers are assigned to backends.
+        assignment: The assignment, which records the reasons.
         min_part: The number of layers from which on a part stays.
 
     Returns:
-        How many parts were handed back.
+        The number of parts that were handed back.
     """
     changes = 0
     while _hand_back_smallest(network, assignment, min_part):
@@ -462,22 +468,22 @@ def _hand_back_smallest(network: Network, assignment: Assignment, min_part: int)
 
 
 def hand_back_light_parts(network: Network, assignment: Assignment) -> int:
-    """Hand parts of a device to a host's backend beside them if that is less work than copying.
+    """Hand parts on a device back to a neighboring host backend if copies would take longer.
 
-    It is about backends with memory of their own that state what a copy takes
-    (:attr:`armnn.backends.Capability.COPY_LATENCY_BYTES`): their part moves if its layers are less
-    work for the host than the copies that this saves. Work is counted as the bytes that are copied
-    in the same time: those of the results, as memory limits most layers on a host as it does a
-    copy, and one for each :data:`_PRODUCTS_PER_BYTE` multiply-adds. A part stays if a layer of it
-    was placed by name, if no host's backend beside it runs all of its layers, or if a size is not
-    known.
+    It concerns backends that state the latency of a copy to or from their memory
+    (:attr:`armnn.backends.Capability.COPY_LATENCY_BYTES`). A part on such a backend is handed back
+    if its layers are less work for the host than the copies that this saves. Work is measured in
+    bytes that are copied in the same time. That of layers is the bytes of their outputs, as memory
+    bandwidth limits most layers on a host, and one byte for each :data:`_PRODUCTS_PER_BYTE`
+    multiply-adds. A part stays if a layer of it was placed by name, if no neighboring backend in
+    host memory runs all of its layers, or if a size is not known.
 
     Args:
-        network: Its layers are assigned to backends.
-        assignment: Gets the reasons.
+        network: The network, whose layers are assigned to backends.
+        assignment: The assignment, which records the reasons.
 
     Returns:
-        How many parts were handed back.
+        The number of parts that were handed back.
     """
     everyone = {each.id: each for each in (*assignment.candidates, *assignment.named)}
     used = dict.fromkeys(layer.backend for layer in network.layers if layer.backend is not None)
@@ -501,17 +507,17 @@ def hand_back_light_parts(network: Network, assignment: Assignment) -> int:
 
 
 _PRODUCTS_PER_BYTE = 4
-"""Multiply-adds that a host makes in the time that a byte takes to a device or back.
+"""The number of multiply-adds that a host computes in the time in which a byte is copied.
 
-One core of a server makes 10 to 40 in a nanosecond, in which 5 to 20 bytes cross; more cores make
-more, so that parts of a device rather stay than go.
+In a nanosecond, one core of a server computes 10 to 40 multiply-adds, and 5 to 20 bytes are copied
+to or from a device. Several cores compute more: the low number favors that parts stay on a device.
 """
 
 
 def _too_light(
     layers: Sequence[Layer], everyone: Mapping[str, Candidate], latency: int
 ) -> str | None:
-    """Return why a host is to run a device's part, None if it is not, or not known."""
+    """Return the reason why the host should run a part, None if it should not or may not."""
     inside = set(layers)
     made = [info for layer in layers for info in layer.output_infos]
     values = dict.fromkeys(
@@ -540,7 +546,13 @@ def _too_light(
 
 
 def _copies(value: Value, everyone: Mapping[str, Candidate], on_host: Collection[Layer]) -> int:
-    """Return in how many kinds of memory a value is read, other than that which it is made in."""
+    """Return the number of copies of a value: the kinds of memory in which only readers use it.
+
+    Args:
+        value: The value.
+        everyone: The backends, by id.
+        on_host: Layers that are taken to run in host memory, whatever their backends.
+    """
 
     def kind(layer: Layer, index: int, is_read: bool) -> str:
         candidate = None if layer in on_host else everyone.get(layer.backend or "")
@@ -567,7 +579,7 @@ def _count_of(layers: Sequence[Layer]) -> str:
 def _taker(
     layers: Sequence[Layer], assignment: Assignment, among: Iterable[Candidate]
 ) -> Candidate | None:
-    """Return the first of some backends that is beside a part and runs all of its layers."""
+    """Return the first backend that has a neighboring part and runs all layers of this part."""
     if any(layer.backend_hint == layer.backend for layer in layers):
         return None
     refused = {backend for layer in layers for backend in assignment.refused_by(layer)}
@@ -579,7 +591,7 @@ def _taker(
 
 
 def _neighbors(layers: Sequence[Layer]) -> set[str]:
-    """Return the backends of the layers around a part."""
+    """Return the ids of the backends of the layers around a part."""
     inside = set(layers)
     producers = {value.producer for layer in layers for value in layer.inputs if value is not None}
     readers = {each for layer in layers for value in layer.outputs for each in value.consumers}
