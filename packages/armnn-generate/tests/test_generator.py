@@ -317,8 +317,8 @@ def test_models_that_are_none_are_named(genai_folder: Path, tmp_path: Path) -> N
     for at, (change, told) in enumerate(
         (
             (without_caches, r"it has no inputs such as 'past_key_values\.0\.key', without which"),
-            (another_input, "its input 'pixels' has a meaning that is not known"),
-            (other_names, "its input 'ids' has a meaning that is not known"),
+            (another_input, "the meaning of its input 'pixels' is not known: expected one of"),
+            (other_names, "the meaning of its input 'ids' is not known: expected one of"),
         )
     ):
         folder = changed(genai_folder, tmp_path / str(at), change)

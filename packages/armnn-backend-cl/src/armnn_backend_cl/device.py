@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""OpenCL devices: which there are, their programs, and the queues that run kernels on them."""
+"""OpenCL devices, the programs built for them, and the queues that run kernels on them."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LOST: Final = frozenset({-2, -34, -36, -9999})
-"""Codes of a device that is gone: it is not available, its context or queue is not valid any more,
-and NVIDIA's code after a kernel that read or wrote outside of memory."""
+"""OpenCL's error codes of a lost device: CL_DEVICE_NOT_AVAILABLE, CL_INVALID_CONTEXT,
+CL_INVALID_COMMAND_QUEUE, and NVIDIA's code after a kernel that accessed memory out of bounds."""
 
 GROUP: Final = 64
-"""Work items of a group, of every kernel.
+"""The usual number of work items of a work group.
 
-It is the same on all devices: sums that a group makes together have the same order everywhere, and
-a driver that compiles a kernel for each size of its groups compiles it once.
+It is the same on all devices, so that a group adds numbers in the same order everywhere, and a
+driver that compiles a kernel for each group size compiles it once.
 """
 
 MOST_PROGRAMS: Final = 256
-"""Programs that a process keeps for networks to come, about a megabyte each; those that were not
-asked for longest go first, and live on as long as a step runs their kernels."""
+"""The most programs that a process keeps for later networks, about a megabyte each. The program
+that was not requested for longest is dropped first; steps that run its kernels keep it alive."""
 
 HOW_TO_GET_A_DRIVER: Final = (
     'install the OpenCL driver of the GPU, or, to try it on the CPU, pip install "pyopencl[pocl]"'
@@ -57,20 +57,21 @@ HOW_TO_GET_A_DRIVER: Final = (
 class Device:
     """A device that this process has opened, with the programs built for it.
 
-    There is one for all runtimes, so that they share programs and can share memory.
+    All runtimes use one object per device, so that they share programs and can share memory.
 
     Attributes:
-        index: Its place among all devices of this machine, from 0; DLPack numbers it so.
-        device: The driver's object.
-        context: What its buffers and programs belong to.
-        alignment: What the start of a tensor in a block is a multiple of, in bytes.
+        index: The index among all OpenCL devices of this machine, from 0, also used in DLPack.
+        device: The object of pyopencl.
+        context: The OpenCL context of its buffers and programs.
+        alignment: The alignment of a tensor in a block, in bytes.
     """
 
     def __init__(self, index: int, device: cl.Device) -> None:
         """Open the device.
 
         Raises:
-            BackendUnavailableError: Its driver does not open it, or its groups are too small.
+            BackendUnavailableError: The driver does not open the device, or its work groups are
+                too small.
         """
         self.index = index
         self.device = device
@@ -93,12 +94,12 @@ class Device:
 
     @property
     def name(self) -> str:
-        """The driver's names of platform and device."""
+        """The names of the platform and the device, as the driver gives them."""
         return f"{self.device.platform.name.strip()}: {self.device.name.strip()}"
 
     @property
     def driver(self) -> str:
-        """The version of the driver, and of the OpenCL that the device has."""
+        """The version of the driver, and the OpenCL version of the device."""
         return f"{self.device.driver_version.strip()}, {self.device.version.strip()}"
 
     @property
@@ -115,12 +116,14 @@ class Device:
     def program(
         self, source: str, blobs: BlobStore | None = None, has_fast_math: bool = False
     ) -> Program:
-        """Return a program, which is built once, or kept by an earlier process.
+        """Return the program for a source text.
+
+        It is built once per process, unless an earlier process stored its binary.
 
         Args:
-            source: Its text.
-            blobs: Where programs are kept.
-            has_fast_math: Whether the compiler may round otherwise than IEEE 754.
+            source: The source text in OpenCL C.
+            blobs: The store of binaries; None to store none.
+            has_fast_math: Whether the compiler may deviate from IEEE 754.
 
         Raises:
             ExecutionError: The driver does not build the program, or the process was forked.
@@ -133,25 +136,25 @@ class Device:
                 program = Program(self, source, blobs, has_fast_math)
             elif blobs is not None:
                 program.keep_in(blobs)
-            self._programs[key] = program  # as the last one
+            self._programs[key] = program  # at the end, as it was requested last
             if len(self._programs) > MOST_PROGRAMS:
                 del self._programs[next(iter(self._programs))]
         return program
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Raise errors of the driver as those of :meth:`failure`."""
+        """Convert errors of the driver in the block with :meth:`failure`."""
         try:
             yield
         except cl.Error as error:
             raise self.failure(error.code, str(error)) from error
 
     def failure(self, code: int, text: str) -> ExecutionError:
-        """Return the error of a driver's error in a run.
+        """Return the exception to raise for an error of the driver.
 
         Args:
-            code: The code of OpenCL, or a driver's own.
-            text: The driver's words.
+            code: The error code of OpenCL, or a code of the driver.
+            text: The text of the driver.
         """
         if code in _LOST:
             return DeviceLostError(
@@ -161,7 +164,7 @@ class Device:
         return ExecutionError(f"{self.name} failed: {text}, error {code}")
 
     def check_process(self) -> None:
-        """Raise if this is a forked child: drivers hang or crash there.
+        """Raise an error in a forked child process, in which drivers would hang or crash.
 
         Raises:
             ExecutionError: The device was opened before the process was forked.
@@ -177,7 +180,8 @@ class Device:
 class Program:
     """A program of a device.
 
-    Drivers finish a kernel when it runs for the first time, so a binary is kept after that.
+    Some drivers finish the compilation of a kernel when it runs for the first time. So the binary
+    is stored after that run.
     """
 
     def __init__(
@@ -185,7 +189,7 @@ class Program:
     ) -> None:
         self._device = device
         self._stores: WeakSet[BlobStore] = WeakSet([] if blobs is None else [blobs])
-        self._places: set[str] = set()  # of stores that have the binary
+        self._places: set[str] = set()  # the folders or files of stores that have the binary
         is_exact = device.device.single_fp_config & _EXACT_DIVISION and not has_fast_math
         exact = ("-cl-fp32-correctly-rounded-divide-sqrt",) if is_exact else ()
         self._options = (*_OPTIONS, *(_FAST_MATH if has_fast_math else exact))
@@ -208,20 +212,24 @@ class Program:
         self._built = restored or self._from_source(source)
 
     def kernel(self, name: str) -> cl.Kernel:
-        """Return a new kernel; it holds its arguments, so each bound step has one of its own.
+        """Return a new kernel object; as it holds its arguments, each bound step needs one.
 
         Raises:
-            ExecutionError: The driver does not make it; some compile it now.
+            ExecutionError: The driver fails to make it; some drivers compile the kernel now.
         """
         with self._device.failures():
             return cl.Kernel(self._built, name)
 
     def is_warm(self, name: str) -> bool:
-        """Return whether a kernel ran before, in this process or as the binary was kept."""
+        """Return whether a kernel ran before the binary was stored, or since in this process."""
         return name in self._warm
 
     def keep(self, names: Iterable[str]) -> None:
-        """Keep the binary, as kernels have run for the first time."""
+        """Store the binary after the first run of some kernels.
+
+        Args:
+            names: The names of these kernels.
+        """
         with self._lock:
             if self._warm.issuperset(names):
                 return
@@ -229,10 +237,10 @@ class Program:
             self._put(self._stores)
 
     def keep_in(self, store: BlobStore) -> None:
-        """Keep the binary for another network that has the program, too."""
+        """Store the binary in the store of another network that uses the program as well."""
         with self._lock:
             self._stores.add(store)
-            # A file begins anew with each network that writes it.
+            # Each network that writes a cached file replaces its content.
             if self._warm and (isinstance(store, CachedFile) or str(store) not in self._places):
                 self._put([store])
 
@@ -246,7 +254,7 @@ class Program:
             self._places.update(places)
 
     def _restored(self, kept: bytes | None) -> cl.Program | None:
-        """Return the program of a kept binary, None if the driver does not take it."""
+        """Return the program of a stored binary, None if the driver refuses the binary."""
         if kept is None or not kept.startswith(_BUILT):
             return None
         names, _, binary = kept.removeprefix(_BUILT).partition(b"\0")
@@ -265,10 +273,10 @@ class Program:
     def _from_source(self, source: str) -> cl.Program:
         device = self._device
         try:
-            with warnings.catch_warnings():  # drivers say that they built it, too
+            with warnings.catch_warnings():  # some drivers warn that they compiled a program
                 warnings.simplefilter("ignore")
                 made = cl.Program(device.context, source)
-                made.get_info(cl.program_info.NUM_DEVICES)  # so pyopencl's own cache is not used
+                made.get_info(cl.program_info.NUM_DEVICES)  # so pyopencl skips its own cache
                 made.build(self._options)
         except cl.Error as error:
             reason = f"the OpenCL driver of {device.name} does not build a program: {error}"
@@ -279,7 +287,7 @@ class Program:
         return made
 
 
-_OPTIONS: Final = ("-cl-std=CL1.2", "-w")  # drivers print warnings
+_OPTIONS: Final = ("-cl-std=CL1.2", "-w")  # -w: no warnings, which drivers would print
 _EXACT_DIVISION: Final = cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
 _FAST_MATH: Final = ("-cl-unsafe-math-optimizations",)
 _FORMAT: Final = "program 1"
@@ -288,12 +296,12 @@ _FAILED: Final = b"failed\0"
 
 
 class QueueEvent(Event):
-    """A command of a queue; the queue is in order, so those before it have ended with it.
+    """The event of a command; queues are in order, so all commands before it have ended with it.
 
     Attributes:
-        queue: The queue.
-        device: Its device.
-        command: The driver's event.
+        queue: The queue of the command.
+        device: The device of the queue.
+        command: The event of the driver.
     """
 
     def __init__(self, queue: Queue, command: cl.Event) -> None:
@@ -305,19 +313,19 @@ class QueueEvent(Event):
         """Whether the command has ended.
 
         Raises:
-            ExecutionError: It failed, or one before it did.
+            ExecutionError: The command or one before it in the queue failed.
         """
         with self.device.failures():
             status = self.command.command_execution_status
         if status < 0:
-            raise self.device.failure(status, "a kernel ended so")
+            raise self.device.failure(status, "a command failed")
         return bool(status == cl.command_execution_status.COMPLETE)
 
     def wait(self) -> None:
-        """Wait until the command has ended, or until the run must.
+        """Wait until the command has ended, or until the run of this thread must end.
 
         Raises:
-            ExecutionError: It failed, or a kernel reported invalid data.
+            ExecutionError: The command failed, or a kernel reported invalid data.
         """
         self.wait_for_end()
         self.queue.raise_faults()
@@ -334,13 +342,13 @@ class QueueEvent(Event):
 class Queue(MemoryManager):
     """The queue of one execution context: commands run in the order of enqueuing.
 
-    The host waits only where it copies from a tensor.
+    The host waits only when it reads a tensor.
 
     Attributes:
         device: The device.
-        commands: The driver's queue; of a profiled run one that keeps times.
-        last: The driver's event of the last command, once there is one.
-        times: What takes the times of the run, if it is profiled.
+        commands: The queue of the driver; in a profiled run a queue with profiling enabled.
+        last: The event of the last command, None before the first command.
+        times: Receives the times of kernels in a profiled run, else None.
     """
 
     def __init__(self, device: Device) -> None:
@@ -354,31 +362,35 @@ class Queue(MemoryManager):
         self._cold: dict[Program, set[str]] = {}
         self._checks: list[str] = []
         self._told = np.zeros(2, np.int32)
-        self._before: set[Queue] = set()  # queues that this one waited for in the run
+        self._before: set[Queue] = set()  # the queues for which this queue waited in the run
 
     @functools.cached_property
     def faults(self) -> cl.Buffer:
-        """Where kernels tell the number of a check that failed, from 1, and the wrong number."""
+        """The buffer of two int32 for kernels: the number of a failed check, and the bad value."""
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         with self.device.failures():
             return cl.Buffer(self.device.context, flags, hostbuf=np.zeros(2, np.int32))
 
     @property
     def has_checks(self) -> bool:
-        """Whether kernels of this queue, or of those it waited for, may find something wrong."""
+        """Whether kernels of this queue, or of queues that it waited for, have checks."""
         return bool(self._checks or self._before)
 
     def check(self, message: str) -> int:
-        """Return the number of a check, whose message has ``{}`` for the wrong number."""
+        """Return the number of a check, from 1.
+
+        Args:
+            message: The text of its error, with ``{}`` in place of the bad value.
+        """
         if message not in self._checks:
             self._checks.append(message)
         return self._checks.index(message) + 1
 
     def raise_faults(self) -> None:
-        """Raise the faults that kernels reported, after waiting for them or until the deadline.
+        """Wait for the kernels, at most until the deadline, and raise the faults they reported.
 
-        What kernels of queues told that this one waited for counts, too: the host may read nothing
-        of theirs.
+        It includes the faults in queues for which this queue waited, as the host may read no tensor
+        of those queues and would not see the faults.
 
         Raises:
             ExecutionError: A check failed.
@@ -395,7 +407,8 @@ class Queue(MemoryManager):
     def _raise_own_faults(self) -> None:
         if not self._checks:
             return
-        # There may be more in the queue than the caller waited for, so this waits as others do.
+        # The queue may have more commands than the caller waited for, so this waits until the
+        # deadline, too.
         with self.device.failures():
             told = cl.enqueue_copy(self.commands, self._told, self.faults, is_blocking=False)
         QueueEvent(self, told).wait_for_end()
@@ -405,13 +418,15 @@ class Queue(MemoryManager):
             raise ExecutionError(self._checks[number - 1].format(value))
 
     def _forget_faults(self) -> None:
-        """Clear the faults that kernels reported, once all commands have ended."""
+        """Enqueue a command that clears the faults that kernels reported."""
         if self._checks:
             with self.device.failures():
                 cl.enqueue_fill_buffer(self.commands, self.faults, np.zeros(1, np.int32), 0, 8)
 
     def acquire(self) -> None:
-        """Take the queue that keeps times if the run is profiled; blocks stay where they are.
+        """Switch to a queue with profiling enabled if the run is profiled.
+
+        Memory is not allocated here: blocks stay allocated between runs.
 
         Raises:
             ExecutionError: The process was forked.
@@ -426,10 +441,10 @@ class Queue(MemoryManager):
                         self.device.context, self.device.device, properties
                     )
             self._go_on_with(self._timed)
-        self._forget_faults()  # a run that was stopped leaves them
+        self._forget_faults()  # a run that was stopped may have left some
 
     def release(self) -> None:
-        """Keep programs whose kernels have run for the first time."""
+        """Leave the queue with profiling, and store programs whose kernels ran the first time."""
         self._before.clear()
         if self.times is not None:
             self.times = None
@@ -440,7 +455,7 @@ class Queue(MemoryManager):
                 program.keep(names)
 
     def _go_on_with(self, commands: cl.CommandQueue) -> None:
-        """Let another queue of the driver wait for the commands enqueued here."""
+        """Switch to another queue of the driver, which waits for the commands of this one."""
         last = self.event()
         self.commands = commands
         if last is not None:
@@ -450,7 +465,7 @@ class Queue(MemoryManager):
     def kernel(
         self, source: str, name: str, blobs: BlobStore | None, has_fast_math: bool
     ) -> cl.Kernel:
-        """Return a new kernel that this queue is to run.
+        """Return a new kernel object for a step that enqueues it in this queue.
 
         Raises:
             ExecutionError: See :meth:`Device.program`.
@@ -469,7 +484,7 @@ class Queue(MemoryManager):
         return QueueEvent(self, self.last)
 
     def wait_for(self, event: Event) -> None:
-        """Let the device wait for a queue of its own context, the host for any other."""
+        """Let this queue wait for an event of the same device; the host waits for any other."""
         if isinstance(event, QueueEvent) and event.device is self.device:
             with self.device.failures():
                 self.last = cl.enqueue_barrier(self.commands, [event.command])
@@ -484,7 +499,7 @@ class Queue(MemoryManager):
         Raises:
             CancelledError: The run was cancelled meanwhile.
             DeadlineExceededError: The time of the run is up.
-            ExecutionError: The driver failed, or a kernel was given what it cannot compute with.
+            ExecutionError: The driver failed, or a check of a kernel found an invalid value.
         """
         event = self.event()
         if event is not None:
@@ -495,11 +510,11 @@ class Queue(MemoryManager):
 def all_devices() -> Sequence[cl.Device]:
     """Return the devices of all platforms: GPUs first, then accelerators, then CPUs.
 
-    Two loaders that know one driver list its platform twice; the second one is left out. A driver
-    that fails is, too.
+    If two ICD loaders list the platform of one driver, the second entry is left out. So is a
+    driver that fails.
 
     Raises:
-        BackendUnavailableError: There is none.
+        BackendUnavailableError: There is no device.
     """
     try:
         platforms = cl.get_platforms()
@@ -546,12 +561,12 @@ def open_device(wanted: str | int = "") -> Device:
     """Return a device, opened once per process.
 
     Args:
-        wanted: Its index, "gpu", "cpu" or "accelerator", or a part of the names of its platform and
-            itself, in upper or lower case; "" takes the first one.
+        wanted: The index of the device; or "gpu", "cpu" or "accelerator"; or a part of the names of
+            its platform and the device, in upper or lower case; "" takes the first device.
 
     Raises:
-        BackendUnavailableError: There is no driver.
-        InvalidArgumentError: There is no such device; the message lists those there are.
+        BackendUnavailableError: There is no device.
+        InvalidArgumentError: There is no such device; the message lists all devices.
     """
     devices = all_devices()
     if isinstance(wanted, int) and 0 <= wanted < len(devices):

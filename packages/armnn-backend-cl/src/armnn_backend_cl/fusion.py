@@ -34,18 +34,18 @@ _HEADS: Final[dict[str, Callable[[Layer, Chain], Sequence[Launch]]]] = {
     "MatMulNBits": mat_mul_n_bits,
     "TransposeConvolution2d": transpose_convolution2d,
 }
-"""Layers whose kernels apply a chain of functions to their results."""
+"""The types of layers whose kernels can apply a chain of elementwise functions to their results."""
 
 _MOST_LAYERS: Final = 16
-"""Of a chain."""
+"""The most layers of a part."""
 
 _MOST_READ: Final = 6
-"""Tensors of a chain beside its head's: devices need not pass more than 1024 bytes of arguments, of
-which a product takes up to 240, a tensor 96 and a layer 8."""
+"""The most tensors that a chain reads beside those of its head. OpenCL guarantees 1024 bytes of
+kernel arguments, of which a matrix product takes up to 240, a tensor 96 and a layer 8."""
 
 
 class Compiled:
-    """The launches of a PreCompiled layer, and the type of the first layer in it."""
+    """The launches of a PreCompiled layer, and the type of its first layer."""
 
     def __init__(self, launches: Sequence[Launch], head: str) -> None:
         self.launches = launches
@@ -53,10 +53,10 @@ class Compiled:
 
 
 def parts_of(view: SubgraphView) -> Iterator[SubgraphView]:
-    """Yield the parts that one kernel does, all layers of a view in one of them.
+    """Yield the parts of a view that one kernel can compute; each layer is in exactly one part.
 
-    The first layer of a part is computed as ever, and the others are functions of the elements that
-    the layers before them in the part make.
+    The first layer of a part may be of any type. The others are elementwise functions of the
+    outputs of layers before them in the part, and of other tensors.
     """
     left = {layer: place for place, layer in enumerate(view.layers)}
     for layer in view.layers:
@@ -68,9 +68,9 @@ def parts_of(view: SubgraphView) -> Iterator[SubgraphView]:
 
 
 def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitution | None:
-    """Return a PreCompiled layer for a part, None if the layers are better left alone.
+    """Return the substitution of a part by a PreCompiled layer, None if fusion gains nothing.
 
-    It does not have the weights among its inputs: the device holds them only as kernels read them.
+    Constants are not among the inputs of the PreCompiled layer: the device holds only packed ones.
     """
     head, *followers = part.layers
     is_head = head.type in _HEADS
@@ -110,7 +110,13 @@ def substituted(part: SubgraphView, arithmetic: QuantizedArithmetic) -> Substitu
 
 
 def _placed(launch: Launch, chain: Chain, given: Sequence[Argument | None]) -> Launch:
-    """Return the launch of a layer, with the inputs of its PreCompiled layer."""
+    """Return a launch whose inputs are those of the PreCompiled layer instead of the head's.
+
+    Args:
+        launch: The launch of the head, whose arguments begin with those of the chain.
+        chain: The chain.
+        given: The argument in the PreCompiled layer for each input of the head.
+    """
     own: list[Argument] = []
     for argument in launch.arguments[len(chain.arguments) :]:
         placed = given[argument.place] if isinstance(argument, In) else argument
@@ -124,10 +130,10 @@ def _placed(launch: Launch, chain: Chain, given: Sequence[Argument | None]) -> L
 
 
 def _grown(head: Layer, order: Mapping[Layer, int]) -> list[Layer]:
-    """Return a layer and those that can follow it in its kernel.
+    """Return the part that begins with a layer: the layers that its kernel can compute.
 
-    Readers are taken in the order of the network; the part ends at the last one behind which a
-    single value is read by others.
+    Readers are added in the order of the network. The part is then cut after the last layer at
+    which only the output of this layer is read outside of the part, as a kernel has one output.
     """
     if not (head.type in FUNCTIONS and _is_float(head)) and not _is_float_product(head):
         return [head]
@@ -167,7 +173,10 @@ def _is_float(layer: Layer) -> bool:
 
 
 def _is_float_product(layer: Layer) -> bool:
-    """Return whether a layer of :data:`_HEADS` makes Float32 of it, of any weights."""
+    """Return whether a layer of :data:`_HEADS` has computed inputs and outputs in Float32.
+
+    Its weights may have any type.
+    """
     read = [value.info for value in layer.inputs if value is not None and value.constant is None]
     return layer.type in _HEADS and all(
         info.data_type is DataType.FLOAT32 for info in (*read, *layer.output_infos)

@@ -26,12 +26,17 @@ _INT8, _FLOAT2 = cl.cltypes.int8, cl.cltypes.float2
 
 
 class Refused(Exception):  # noqa: N818  # an answer to a question, not an error
-    """A layer has no kernels here; the text says why."""
+    """There is no kernel for a layer; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """The tensor of an input, from an element on."""
+    """A kernel argument: an input of the layer, from an element on.
+
+    Attributes:
+        place: The index of the input.
+        start: The index of the first element.
+    """
 
     place: int
     start: int = 0
@@ -39,7 +44,12 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """The tensor of an output, from an element on."""
+    """A kernel argument: an output of the layer, from an element on.
+
+    Attributes:
+        place: The index of the output.
+        start: The index of the first element.
+    """
 
     place: int = 0
     start: int = 0
@@ -47,13 +57,14 @@ class Out:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Constants in the order in which a kernel reads them.
+    """A kernel argument: constants, packed in the order in which the kernel reads them.
 
     Attributes:
-        sources: The arrays that they are made of.
-        order: A name of the order; arrays that two layers use in one order are kept once.
-        pack: Makes an array of the sources, float32 unless the kernel reads another type.
-        info: The tensor, of a constant that a kernel reads as it reads computed ones.
+        sources: The arrays of the constants.
+        order: A name of the order; arrays that two layers use in the same order are packed once.
+        pack: Returns the packed array of the sources, float32 unless the kernel reads another type.
+        info: The description of the tensor, for a constant that the kernel reads like a computed
+            tensor; else None.
     """
 
     sources: tuple[NDArray[Any], ...]
@@ -64,28 +75,28 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of a kernel's indices: two parameters, the buffer for faults, and its number.
+    """Two kernel arguments for a check of values in the kernel: the buffer for faults, a number.
 
     Attributes:
-        message: What a wrong number in place of ``{}`` means.
+        message: The text of the error, with ``{}`` in place of the bad value.
     """
 
     message: str
 
 
 Argument: TypeAlias = "In | Out | Weights | Check | int | float | Sequence[int]"
-"""An argument of a kernel: a number is an ``int`` or ``float`` there, several are an ``int8``."""
+"""An argument of a kernel: there numbers are ``int`` or ``float``, and a sequence is ``int8``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """How work items share a product of matrices; see ``kernels/tile.cl``.
+    """The part of a matrix product that a work item computes; see ``kernels/tile.cl``.
 
     Attributes:
-        rows: Rows that a work item makes.
-        width: Columns that it makes.
-        side: Panels of so many columns that a group makes beside each other.
-        group: Work items of a group.
+        rows: The number of rows that a work item computes.
+        width: The number of columns that a work item computes, which are a panel.
+        side: The number of adjacent panels that a work group computes.
+        group: The number of work items of a work group.
     """
 
     rows: int
@@ -96,12 +107,12 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The tiles that a launch may have, all of which make the same bits.
+    """The tiles that a launch may have; the results are the same to the bit with all of them.
 
     Attributes:
-        tile: The one that it has.
-        panels: How many panels of its width there are.
-        most_columns: The widest tile.
+        tile: The tile of the launch.
+        panels: The number of panels of its width in the result.
+        most_columns: The width of the widest tile.
         retiled: Returns the launch with another tile.
     """
 
@@ -116,15 +127,15 @@ class Launch:
     """A kernel with its arguments.
 
     Attributes:
-        source: The text of the program.
+        source: The source text of the program.
         kernel: The name of the kernel.
-        arguments: In the order of its parameters; a tensor takes three, its buffer, its start and
-            its steps.
-        items: How many work items have something to do; none of an empty result.
-        groups: Whether these are groups of items.
-        copies_over: Whether it only copies the first input into the first output: it is left out
-            where both are the same memory.
-        tiling: Of a product of matrices its tile, and how it gets another one.
+        arguments: The arguments, in the order of the kernel's parameters. A tensor is three
+            parameters: its buffer, the index of its first element, and its scale and zero point.
+        items: The number of work items that have work; 0 for an empty result.
+        groups: Whether ``items`` counts work groups.
+        copies_over: Whether the kernel only copies the first input into the first output; the
+            launch is left out if both are the same memory.
+        tiling: For a matrix product, its tile and the way to change it.
     """
 
     source: str
@@ -137,12 +148,12 @@ class Launch:
 
     @property
     def group(self) -> int:
-        """Work items of a group."""
+        """The number of work items of a work group."""
         return GROUP if self.tiling is None else self.tiling.tile.group
 
 
 class _Packed:
-    """Packed weights on the device, and the arrays whose identity is their key."""
+    """Packed weights on the device, with the source arrays, whose ids are in their key."""
 
     def __init__(self, device: Device, weights: Weights) -> None:
         self.sources = weights.sources
@@ -152,13 +163,13 @@ class _Packed:
 
 
 class LaunchingWorkload(Workload):
-    """A layer as launches.
+    """A layer that runs by launches.
 
     Args:
         device: The device.
-        launches: In order.
-        model: Packed weights are shared there, and it says where programs are kept.
-        layer: The name and the type of the layer, or of the first of several, for profiles.
+        launches: The launches, in the order in which they are enqueued.
+        model: The context of the network, with its packed weights and the store of programs.
+        layer: The name and the type of the layer, or of the first fused layer, for profiles.
     """
 
     def __init__(
@@ -178,7 +189,7 @@ class LaunchingWorkload(Workload):
                     self._packed[argument] = _shared(device, argument, model)
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
-        """Return the step for the queue of its first output."""
+        """Return the step that enqueues the launches in the queue of the first output."""
         return self.bind_in(inputs, outputs, on_device(outputs[0]).queue)
 
     def bind_in(
@@ -187,7 +198,7 @@ class LaunchingWorkload(Workload):
         outputs: Sequence[TensorHandle],
         memory: MemoryManager | None,
     ) -> Step:
-        """Return the step that enqueues the launches in a context's queue."""
+        """Return the step that enqueues the launches in the queue of an execution context."""
         read = [None if handle is None else on_device(handle) for handle in inputs]
         made = [on_device(handle) for handle in outputs]
         assert isinstance(memory, Queue), "only constants have no queue"
@@ -207,7 +218,7 @@ class LaunchingWorkload(Workload):
             bound.append((kernel, (groups * local,), (local,), launch.kernel))
 
         layer = self._layer
-        held = (self, read, made)  # a kernel does not keep its buffers
+        held = (self, read, made)  # keeps the buffers, to which kernels do not refer
 
         def step() -> None:
             assert held
@@ -259,7 +270,7 @@ def _is_same(one: DeviceTensor | None, other: DeviceTensor) -> bool:
 
 
 def _steps(info: TensorInfo | None) -> Any:
-    """Return scale and zero point as kernels take them."""
+    """Return scale and zero point of a tensor as a float2; (1, 0) if it has none or several."""
     if info is None or not info.is_quantized or len(info.scales) != 1:
         return _NO_STEPS
     return _float2(info.scales[0], info.zero_points[0])
@@ -273,6 +284,6 @@ _NO_STEPS: Final = _float2(1, 0)
 
 
 def _shared(device: Device, weights: Weights, model: ModelContext) -> _Packed:
-    """Return packed weights, once for all shapes of a network."""
+    """Return packed weights, which are packed once for all plans of a network."""
     key = (weights.order, *map(id, weights.sources))
     return model.shared(key, lambda: _Packed(device, weights))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The network of a language model: tokens in, logits of the last one out, keys and values kept.
+"""The network of a language model, which computes the logits of the last token of a text.
 
-Calls have few shapes: a prompt goes in chunks of fixed sizes, of which the last one is filled up
-with tokens that the cache forgets again.
+The keys and values of earlier tokens are kept in a cache. So that calls have few shapes, a prompt
+is divided into chunks of fixed sizes. The last chunk is filled up with filler tokens, whose keys
+and values are dropped from the cache after the call.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ if TYPE_CHECKING:
     from armnn.optimizer import Report
 
 CHUNKS: Final = (1, 8, 32, 128)
-"""How many tokens a call may have."""
+"""The numbers of tokens that a call may have."""
 
 _SHORT_CONTEXT: Final = "original_max_position_embeddings"
-"""The key of the metadata, as the parser calls it, for models with LongRoPE."""
+"""The key of the metadata in which the parser stores the short context of models with LongRoPE."""
 
 _BLOCK: Final = 256
-"""By how many tokens the room of caches grows."""
+"""The number of tokens by whose multiples the capacity of caches grows."""
 
 _LOGITS_WANTED: Final = "num_logits_to_keep"
-"""An input that some exporters add: for how many of the last tokens logits are computed."""
+"""An input that some exporters add: the number of last tokens for which logits are computed."""
 
 
 def _parsing(folder: ModelFolder) -> dict[str, bool | str]:
     """Return the options with which a model is parsed.
 
-    Plain weights leave the memory once they are packed, caches are written in place, and logits are
-    computed of one token.
+    Weights are mapped, so that they leave the memory once they are packed; caches are written in
+    place; and logits are computed for one token only.
     """
     return {"mapped": True, "whole_caches": True, "row_of": folder.logits}
 
@@ -57,20 +58,22 @@ class LanguageModel:
 
     Attributes:
         network: The loaded network.
-        folder: The facts of its folder.
-        short_context: The most tokens of a text that is computed with the angles of short texts,
-            where the model has others for longer ones; else the context.
-        can_grow: Whether the model leaves the room of caches open.
+        folder: The description of its folder.
+        caches: The output that is the next value of each input of keys or values.
+        short_context: The most tokens of a text that is computed with the rotary angles of short
+            texts, if the model has other angles for longer texts (LongRoPE); else the context.
+        can_grow: Whether the model leaves the capacity of caches open.
+        is_in_place: Whether the caches are written in place, as states of a stream.
     """
 
     def __init__(
         self, runtime: armnn.Runtime, folder: ModelFolder, options: Mapping[str, Any]
     ) -> None:
-        """Load it.
+        """Load the network.
 
         Args:
-            runtime: Loads it.
-            folder: The facts of its folder.
+            runtime: The runtime that loads the network.
+            folder: The description of its folder.
             options: Keywords of :meth:`armnn.Runtime.load_model`.
 
         Raises:
@@ -78,24 +81,27 @@ class LanguageModel:
                 caches.
         """
         self.folder = folder
-        if folder.model.suffix != PREPARED:  # most weights are in memory once, packed
+        if folder.model.suffix != PREPARED:  # a prepared model was parsed with these options
             options = {"parser_options": _parsing(folder), **options}
         self.network = runtime.load_model(folder.model, states="auto", **options)
         self.caches = caches_of(folder, self.network.inputs, self.network.outputs)
         rooms = [self.network.inputs[name].shape or () for name in self.caches]
         fixed = [shape[2] for shape in rooms if len(shape) == 4 and isinstance(shape[2], int)]
         self.can_grow = not fixed
-        if fixed:  # as in a prepared model
+        if fixed:  # the caches of a prepared model have a fixed capacity
             self.folder = replace(folder, context_length=min(*fixed, folder.context_length))
         most = self.folder.context_length
         self.short_context = min(most, _short_context(self.network.metadata) or most)
-        # Caches that get longer with each call are not states.
+        # Caches that Concat makes longer in each call are no caches of the network, and no states.
         self.is_in_place = all(name in self.network.caches for name in self.caches)
         self._row = f"{folder.logits}.row"  # as the parser calls it
         known = {folder.input_ids, folder.attention_mask, folder.position_ids, _LOGITS_WANTED}
         for name in self.network.inputs:
             if name not in {*known, *self.caches, self._row}:
-                raise self._refused(f"its input {name!r} has a meaning that is not known")
+                raise self._refused(
+                    f"the meaning of its input {name!r} is not known: expected one of "
+                    f"{', '.join(map(repr, sorted(known)))}, or a cache"
+                )
         for name, given in (
             (folder.input_ids, self.network.inputs),
             (folder.logits, self.network.outputs),
@@ -114,9 +120,9 @@ class LanguageModel:
 
     @functools.cached_property
     def weight_bytes(self) -> int:
-        """The bytes of weights that computing one token reads; the file is read for it.
+        """The bytes of weights that computing one token reads; the model's file is parsed for it.
 
-        0 for a prepared model, which has them packed.
+        It is 0 for a prepared model, whose weights are packed.
         """
         if self.folder.model.suffix == PREPARED:
             return 0
@@ -125,17 +131,17 @@ class LanguageModel:
 
     def _refused(self, reason: str) -> ModelFileError:
         return ModelFileError(
-            f"{str(self.folder.model)!r} is not a language model that can be run here: {reason}"
+            f"{str(self.folder.model)!r} is not a language model that armnn-generate runs: {reason}"
         )
 
     def feeds(
         self, tokens: NDArray[np.int64], others: Mapping[str, NDArray[Any]] = MappingProxyType({})
     ) -> dict[str, NDArray[Any]]:
-        """Return inputs of a call, those that the model has, in their types.
+        """Return the inputs of a call that the model has, in their data types.
 
         Args:
-            tokens: The tokens that it computes.
-            others: Further inputs.
+            tokens: The tokens that the call computes, [1, tokens].
+            others: Further inputs, by name; inputs that the model lacks are left out.
         """
         made = {self.folder.input_ids: tokens, _LOGITS_WANTED: np.array(tokens.shape[1]), **others}
         inputs = self.network.inputs
@@ -146,14 +152,24 @@ class LanguageModel:
         }
 
     def row_feeds(self, count: int) -> dict[str, NDArray[Any]]:
-        """Return the input that chooses the last of some tokens, if the model has one."""
+        """Return the input that selects the token for which logits are computed, the last one.
+
+        It is empty if the model has no such input.
+
+        Args:
+            count: The number of tokens without filler.
+        """
         return {self._row: np.array([count - 1])} if self._row in self.network.inputs else {}
 
     def empty(self, name: str, rows: int) -> NDArray[Any]:
-        """Return keys or values of so many tokens, zeros.
+        """Return zeros in the shape of the keys or values of some tokens.
+
+        Args:
+            name: The input of keys or values.
+            rows: The number of tokens.
 
         Raises:
-            ModelFileError: The input has not the axes of batch, heads, tokens and elements.
+            ModelFileError: The input does not have the axes batch, heads, tokens and elements.
         """
         info = self.network.inputs[name]
         return np.zeros(_cache_shape(self.folder, name, info, rows), info.data_type.numpy_dtype)
@@ -161,11 +177,12 @@ class LanguageModel:
     def prepare(self, *prompts: int) -> None:
         """Make the plans of calls now, so that no prompt waits for them.
 
-        A model whose caches get longer with each call has too many shapes, so that there is nothing
-        to prepare.
+        It does nothing for a model whose caches get longer with each call, as each call has other
+        shapes.
 
         Args:
-            prompts: How many tokens prompts will have; without any, all lengths are prepared.
+            prompts: The numbers of tokens of future prompts; without any, the plans for prompts of
+                all lengths are made.
         """
         most = self.folder.context_length
         sizes = [*CHUNKS]
@@ -181,18 +198,18 @@ class LanguageModel:
                 cache.rewind(0)
 
     def chunks(self, tokens: Sequence[int], room: int) -> Iterator[tuple[Sequence[int], int]]:
-        """Yield the tokens of each call, and how many they are; see :func:`chunks`."""
+        """Yield the tokens of each call, and the size of its chunk; see :func:`chunks`."""
         return chunks(tokens, room, takes_filler=self._takes_filler)
 
     def new_cache(self) -> TokenCache:
-        """Return a cache without tokens, for a conversation."""
+        """Return an empty cache for a new conversation."""
         return _CacheInPlace(self) if self.is_in_place else _GrowingCache(self)
 
 
 def caches_of(
     folder: ModelFolder, inputs: Collection[str], outputs: Collection[str]
 ) -> dict[str, str]:
-    """Return the output that follows each input of keys or values."""
+    """Return, by input of keys or values, the output that is its next value."""
     pairs = {
         _numbered(past, layer): _numbered(present, layer)
         for past, present in folder.caches
@@ -211,22 +228,22 @@ def compile_folder(
     runtime: armnn.Runtime | None = None,
     **keywords: Any,
 ) -> Report:
-    """Write a prepared model of a folder, which loads without a parser.
+    """Write the prepared model of a folder, which loads without a parser.
 
-    Its file has the weights once, packed, for calls of all sizes; processes that load it share
-    them. ``load(folder, file=...)`` takes it where it is in the folder.
+    Its file has each weight once, packed, for calls of all sizes; processes that load it share the
+    memory of the weights. If the file is in the folder, ``load(folder, file=...)`` loads it.
 
     Args:
         folder: See :func:`armnn_generate.load`.
-        file: Its name ends in ".armnn-prepared".
+        file: The path of the prepared model, which ends in ".armnn-prepared".
         backends: See :func:`armnn_generate.load`.
-        model: The ONNX file, below the folder, where there are several.
-        capacity: How many tokens a conversation may have; by default the context of the model.
-        runtime: Prepares it; without it a runtime is made for the call.
-        keywords: Others of :meth:`armnn.Runtime.compile_network`.
+        model: The path of the ONNX file in the folder, if there are several.
+        capacity: The most tokens of a conversation; by default the context of the model.
+        runtime: The runtime that prepares the model; by default a new one.
+        keywords: Further keywords of :meth:`armnn.Runtime.compile_network`.
 
     Returns:
-        Which layer runs where.
+        The report on the backend of each layer.
 
     Raises:
         ModelFileError: See :func:`armnn_generate.load`.
@@ -263,7 +280,10 @@ def compile_folder(
 
 
 def _short_context(metadata: Mapping[str, str]) -> int | None:
-    """Return the most tokens of a text with the first kind of angles, None for one kind."""
+    """Return the most tokens of a text with the rotary angles of short texts.
+
+    It is None if the model has the same angles for texts of all lengths.
+    """
     said = metadata.get(_SHORT_CONTEXT, "")
     return int(said) if said.isdecimal() and len(said) < 10 and int(said) else None
 
@@ -271,10 +291,16 @@ def _short_context(metadata: Mapping[str, str]) -> int | None:
 def _cache_shape(
     folder: ModelFolder, name: str, info: armnn.TensorInfo, rows: int
 ) -> tuple[int, ...]:
-    """Return the shape of keys or values of so many tokens.
+    """Return the shape of the keys or values of some tokens.
+
+    Args:
+        folder: The description of the folder.
+        name: The input of keys or values.
+        info: The description of the input.
+        rows: The number of tokens.
 
     Raises:
-        ModelFileError: The input has not the axes of batch, heads, tokens and elements.
+        ModelFileError: The input does not have the axes batch, heads, tokens and elements.
     """
     _, heads, _, size = info.shape if info.shape and info.rank == 4 else (None,) * 4
     if not (isinstance(heads, int) and isinstance(size, int)):
@@ -290,8 +316,8 @@ class TokenCache(ABC):
 
     Attributes:
         model: The model.
-        tokens: The tokens whose keys and values are there.
-        computed: How many tokens the model has computed so far.
+        tokens: The tokens whose keys and values are in the cache.
+        computed: The number of tokens that the model has computed so far.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -302,15 +328,18 @@ class TokenCache(ABC):
         self._start()
 
     def append(self, tokens: Sequence[int]) -> NDArray[np.float32]:
-        """Compute tokens behind those that are there; return the logits of the last one.
+        """Compute tokens after those in the cache, and return the logits of the last one.
 
-        After an error those are there that were computed before it.
+        After an error, the tokens of the chunks before the error are in the cache.
 
         Args:
-            tokens: One or more.
+            tokens: One or more tokens.
+
+        Returns:
+            The logits, [vocabulary].
 
         Raises:
-            InvalidArgumentError: There is no token, or more than the context has room for.
+            InvalidArgumentError: No token was given, or more than the context has room for.
             ExecutionError: A layer failed.
         """
         most, room = self.model.folder.context_length, self.room
@@ -321,7 +350,8 @@ class TokenCache(ABC):
             )
         short = self.model.short_context
         if (len(self.tokens) + len(tokens) > short) != self._is_long:
-            # Keys are turned by the angles of short or of long texts, all of them alike.
+            # All keys of a text are rotated by the same kind of angles, those of short or those
+            # of long texts: the keys in the cache must be computed again.
             tokens = [*self.tokens, *tokens]
             self.tokens.clear()
             self._is_long = not self._is_long
@@ -333,20 +363,20 @@ class TokenCache(ABC):
             logits = self._run(filled, len(chunk))
             self.tokens += chunk
             self.computed += len(chunk)
-        # Of one token, or of all.
+        # The logits are those of the last token, or of all tokens with filler behind them.
         last: NDArray[np.float32] = logits[0, : len(chunk)][-1].astype(np.float32)
         return last
 
     @property
     def room(self) -> int:
-        """How many tokens the context has room for."""
+        """The number of further tokens for which the context has room."""
         return self.model.folder.context_length - len(self.tokens)
 
     def inputs_of(self, tokens: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return all inputs of a call that computes tokens behind those that are there.
+        """Return all inputs of a call that computes tokens after those in the cache.
 
         Args:
-            tokens: [1, tokens].
+            tokens: The tokens, [1, tokens].
         """
         total = len(self.tokens) + tokens.shape[1]
         rows = {
@@ -356,13 +386,13 @@ class TokenCache(ABC):
         return {**self.model.feeds(tokens, rows), **self._past()}
 
     def rewind(self, length: int) -> None:
-        """Forget all tokens but the first.
+        """Drop all tokens but the first ones from the cache.
 
         Args:
-            length: How many stay.
+            length: The number of tokens that stay.
 
         Raises:
-            InvalidArgumentError: There are fewer.
+            InvalidArgumentError: The cache has fewer tokens.
         """
         if not 0 <= length <= len(self.tokens):
             expected = f"0 to {len(self.tokens)}, as many tokens as there are"
@@ -375,18 +405,23 @@ class TokenCache(ABC):
 
     @abstractmethod
     def _run(self, tokens: NDArray[np.int64], count: int) -> NDArray[Any]:
-        """Compute tokens behind those that are there; return logits.
+        """Compute tokens after those in the cache.
 
-        They are those of the last one of the first ``count``, or of each.
+        Args:
+            tokens: The tokens of a chunk with filler, [1, tokens].
+            count: The number of tokens without filler.
+
+        Returns:
+            The logits of the last token before the filler, [1, 1, vocabulary], or of all tokens.
         """
 
     @abstractmethod
     def _past(self) -> dict[str, NDArray[Any]]:
-        """Return keys and values of the tokens that are there, by the names of inputs."""
+        """Return the keys and values of the tokens in the cache, by the names of inputs."""
 
 
 class _CacheInPlace(TokenCache):
-    """The states of a stream: the network writes further rows into them."""
+    """A cache in the states of a stream, into which the network writes the rows of new tokens."""
 
     def _start(self) -> None:
         model = self.model
@@ -394,7 +429,8 @@ class _CacheInPlace(TokenCache):
         if self._is_long:
             capacity = model.short_context + _BLOCK
         elif model.short_context < model.folder.context_length and model.short_context % _BLOCK:
-            # A text is as long for the model as its cache has room: no block may go beyond that.
+            # The model chooses the angles by the capacity of the cache, which must not be rounded
+            # up beyond the short context.
             capacity = model.short_context
         self._stream = model.network.stream(capacity=capacity)
         self._rows = _BLOCK
@@ -402,8 +438,8 @@ class _CacheInPlace(TokenCache):
     def append(self, tokens: Sequence[int]) -> NDArray[np.float32]:
         """Compute tokens; see :meth:`TokenCache.append`.
 
-        An empty cache gets room for all of them and the one after them at once, as each size of
-        caches has plans of its own.
+        An empty cache gets room for all of them and one more token at once, as caches of each
+        capacity need plans of their own.
         """
         model = self.model
         rows = -(-(len(tokens) + 1) // _BLOCK) * _BLOCK
@@ -429,13 +465,13 @@ class _CacheInPlace(TokenCache):
         return {name: states[name] for name in self.model.caches}
 
     def _forget_others(self) -> None:
-        """Drop rows behind those of the tokens, after filler, a rewind, or a failed run."""
+        """Drop the rows after those of the tokens: of filler, a rewind, or a failed run."""
         if self._stream.length != len(self.tokens):
             self._stream.rewind(len(self.tokens))
 
 
 class _GrowingCache(TokenCache):
-    """A cache of which each call makes a longer copy, as plain exports have it."""
+    """A cache that each call replaces by a longer copy, for models that append with Concat."""
 
     def _start(self) -> None:
         self._arrays = {name: self.model.empty(name, 0) for name in self.model.caches}
@@ -453,13 +489,14 @@ class _GrowingCache(TokenCache):
 def chunks(
     tokens: Sequence[int], room: int, *, takes_filler: bool = True
 ) -> Iterator[tuple[Sequence[int], int]]:
-    """Yield the tokens of each call, and how many they are: a last chunk is filled up.
+    """Yield the tokens of each call, and the size of its chunk, to which filler is added.
 
     Args:
         tokens: All tokens to compute.
-        room: How many the context still takes, filler included: as many or more.
-        takes_filler: Whether a chunk may be filled up: not for a model that computes the logits of
-            the last token only.
+        room: The number of tokens with filler for which the context has room, at least that of
+            ``tokens``.
+        takes_filler: Whether chunks may have filler; not for a model that computes the logits of
+            the last token of each call only.
     """
     at = 0
     while at < len(tokens):
@@ -471,9 +508,13 @@ def chunks(
 
 
 def _weight_bytes(network: Network, tokens: str) -> int:
-    """Return the bytes of constants that computing a token reads.
+    """Return the bytes of constants that computing one token reads.
 
-    Of a table that tokens are looked up in that is one row.
+    The embedding table, of which one row is read, is left out.
+
+    Args:
+        network: The network.
+        tokens: The name of the input of tokens.
     """
     read: dict[int, int] = {}
     for layer in network.topological_order():
@@ -488,5 +529,5 @@ def _weight_bytes(network: Network, tokens: str) -> int:
 
 
 def _numbered(pattern: str, layer: int) -> str:
-    """Return a name with the number of a layer in the place of its mark."""
+    """Return a name with the number of a layer in place of ``%d``."""
     return pattern.replace("%d", str(layer))

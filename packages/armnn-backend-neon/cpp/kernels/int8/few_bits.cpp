@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows times weights of 2, 4 or 8 bits, whose blocks have scales and zero points.
+/* Multiplies rows by weights of 2, 4 or 8 bits, whose blocks have scales and zero points.
  *
- * A register of weights has a word of 32 bits of each column: neighboring numbers of the column, the first one in
- * the lowest bits, as in model files. A shift and a mask make four bytes of it (or two shorts, at levels that
- * multiply shorts), which are multiplied by the numbers of a rounded row for the same k.
+ * A register of weights has one word of 32 bits of each column. A word holds consecutive weights of the column, the
+ * first one in the lowest bits, as in model files. A shift and a mask extract a field: four weights as bytes, or two
+ * as shorts at levels that multiply shorts. They are multiplied by the elements with the same index k of a row, which
+ * was rounded to multiples of a step (quantized) before.
  */
 #include <type_traits>
 
@@ -12,28 +13,32 @@
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-constexpr int kFewVectors = 4; /* of a panel's columns */
+constexpr int kFewVectors = 4; /* registers for the columns of a panel */
 constexpr int kFewColumns = kFewVectors * static_cast<int>(kLanes);
 constexpr int kFewRows = 4; /* rows that share one unpacked register of weights */
 
-/* Numbers of a row that share a step, unless they are bytes of one term: if a whole block of 256 shared one, an
- * outlier would make all of them inexact. A word has the same number of weights of 2 bits.
+/* Elements of a row that share a quantization step in the forms shorts and two_bytes. If a whole block of 256 shared
+ * a step, one outlier would make all of them inexact. 16 is also the number of weights of 2 bits in a word.
  */
 constexpr int64_t kNearGroup = 16;
 
-/* How numbers of a row are stored to be multiplied by weights. */
+/* The form in which the elements of a row are stored. A term is a rounded element; a second term is the rounded
+ * remainder of the first one.
+ */
 enum class Form {
-  shorts,    /* two in a word, one term */
-  bytes,     /* four in a word, one term */
-  two_bytes, /* as bytes, two terms */
-  small      /* as bytes, whose products are added in 16 bits: of weights of 4 bits or less */
+  shorts,    /* two elements in a word, one term */
+  bytes,     /* four elements in a word, one term */
+  two_bytes, /* four elements in a word, two terms, each in a row of its own */
+  small      /* as bytes, for weights of 4 bits or less: products are added in 16 bits */
 };
 
 constexpr int numbers_in_word(Form form) { return form == Form::shorts ? 2 : 4; }
 constexpr int terms_of(Form form) { return form == Form::two_bytes ? 2 : 1; }
 constexpr bool is_near(Form form) { return form == Form::shorts || form == Form::two_bytes; }
 
-/* A word has kCount fields of kInWord numbers each. place(k): where a row's number k is, to meet its field. */
+/* The fields of a word of weights: kCount fields of kInWord weights each, kNumbers weights in all.
+ * place(k): the index at which element k of a row is stored, so that its word has the elements of one field.
+ */
 template <int kBits, int kInWord>
 struct Fields {
   static constexpr int kCount = 32 / kInWord / kBits;
@@ -44,7 +49,7 @@ struct Fields {
   }
 };
 
-/* Field j of words: a number in each byte or short. */
+/* Field j of words: a weight in each byte or short. */
 template <int kBits, Form kForm, typename Vector>
 CPUACC_INLINE Vector field(Vector x, int j) {
   typedef uint16_t Halves __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
@@ -62,7 +67,9 @@ struct ShortsOf {
   typedef int16_t Type __attribute__((vector_size(sizeof(Vector))));
 };
 
-/* A level may lack functions that are called here: they depend on template parameters, so this is no error. */
+/* Adds the products of one field of weights and a word of a row. A level may lack some of the functions called here:
+ * as they depend on template parameters, this is no error unless the branch is used.
+ */
 template <Form kForm, typename Sum, typename Vector, typename Small = SmallWeights>
 CPUACC_INLINE Sum with_products(Sum sum, Vector weights, Vector row) {
   if constexpr (kForm == Form::shorts) {
@@ -75,7 +82,9 @@ CPUACC_INLINE Sum with_products(Sum sum, Vector weights, Vector row) {
   }
 }
 
-/* Adds the products of some words of weights. */
+/* Adds the products of some words of weights and R rows to sums[term][row][vector]. weights and steps, which point to
+ * the words of each term of each row, advance.
+ */
 template <int kBits, Form kForm, int R, int V, typename Sum>
 CPUACC_INLINE void add_words(Sum (&sums)[terms_of(kForm)][R][V], const int32_t *&weights,
                              const int32_t *(&steps)[terms_of(kForm)][R], int64_t words) {
@@ -102,12 +111,14 @@ CPUACC_INLINE void add_words(Sum (&sums)[terms_of(kForm)][R][V], const int32_t *
   }
 }
 
-/* As add_words, by an instruction that multiplies two rows by two columns, each of two words side by side. */
+/* As add_words for bytes, by an instruction that multiplies two rows by two columns, of two words of k each (smmla).
+ * It sets the sums instead of adding to them.
+ */
 template <int kBits, int kTerms, int R, int V, typename Pairs = RowPairs>
 CPUACC_INLINE void add_words_by_pairs(Ints (&sums)[kTerms][R][V], const int32_t *&weights, const int32_t *(&steps)[kTerms][R],
                                       int64_t words) {
   constexpr int kCount = Fields<kBits, 4>::kCount;
-  constexpr int kWords = kCount == 1 ? 2 : 1; /* words that have two fields */
+  constexpr int kWords = kCount == 1 ? 2 : 1; /* words of weights that hold two fields */
   constexpr Ints kFirst = {0, 4, 1, 5}, kSecond = {2, 6, 3, 7};
   Ints blocks[kTerms][R / 2][2 * V];
   CPUACC_UNROLL for (int t = 0; t < kTerms; ++t) {
@@ -148,7 +159,7 @@ CPUACC_INLINE void add_words_by_pairs(Ints (&sums)[kTerms][R][V], const int32_t 
   }
 }
 
-/* The sums of products of a group. */
+/* Computes the sums of products of a group: the elements of a row that share a step. */
 template <int kBits, Form kForm, int R, int V, typename Vector>
 CPUACC_INLINE void sum_group(Vector (&sums)[terms_of(kForm)][R][V], const int32_t *&weights,
                              const int32_t *(&steps)[terms_of(kForm)][R], int64_t words) {
@@ -159,7 +170,9 @@ CPUACC_INLINE void sum_group(Vector (&sums)[terms_of(kForm)][R][V], const int32_
     }
   }
   if constexpr (kForm == Form::small) {
-    /* A pair of products is at most 2 * 15 * 127: eight of them fit into 16 bits, and more of smaller weights. */
+    /* The sum of a pair of products is at most 2 * 15 * 127 for weights of 4 bits: eight such sums, which are four
+     * words, fit into 16 bits. Weights of 2 bits have twice as many, but smaller, products in a word.
+     */
     constexpr int64_t kWords = 4;
     static_assert(kWords * 16 / kBits * ((1 << kBits) - 1) * 127 <= 32767);
     typedef typename ShortsOf<Vector>::Type Shorts;
@@ -180,7 +193,7 @@ CPUACC_INLINE void sum_group(Vector (&sums)[terms_of(kForm)][R][V], const int32_
   }
 }
 
-/* Multiplies R rows, from one on, by V vectors of a panel's columns, from one on. */
+/* Multiplies R rows, the first of which is row, by V vectors of columns, the first of which is vector. */
 template <int kBits, Form kForm, int R, int V>
 void sum_columns(const FewBitsPanel &p, int64_t row, int64_t vector) {
   constexpr int kTerms = terms_of(kForm);
@@ -249,7 +262,7 @@ void multiply_panel(const FewBitsPanel &p) {
   for (; row < p.count; ++row) sum_columns<kBits, kForm, 1, kFewVectors>(p, row, 0);
 }
 
-/* Whether sums of products of bytes fit into shorts, which they do not if weights have 8 bits. */
+/* Whether this level uses Form::small for weights of so many bits; products of weights of 8 bits would overflow. */
 constexpr bool adds_in_shorts(int32_t bits) { return kReads == Reads::shorts && SmallWeights::kAreThere && bits < 8; }
 
 FewBitsSteps few_bits_steps(int32_t bits, int64_t block_size, bool quantizes_rows) {
@@ -273,11 +286,11 @@ void few_bits_panel(const FewBitsPanel &p) {
   p.bits == 2 ? multiply_few<2>(p) : p.bits == 4 ? multiply_few<4>(p) : multiply_few<8>(p);
 }
 
-constexpr int kRoundedTogether = 16; /* numbers: whole words and whole registers */
+constexpr int kRoundedTogether = 16; /* elements rounded at a time: whole words and whole registers */
 typedef int8_t RoundedBytes __attribute__((vector_size(kRoundedTogether)));
 
-/* The lowest bytes of kRoundedTogether numbers. Parts go through general registers: if they went through
- * memory, a load of the whole would wait for them.
+/* The lowest bytes of kRoundedTogether integers. They are assembled in general registers: a load of 16 bytes from
+ * memory would wait for several smaller stores (no store forwarding).
  */
 inline RoundedBytes bytes_together(const Ints (&numbers)[kRoundedTogether / kLanes]) {
   typedef std::conditional_t<kLanes == 4, int32_t, int64_t> Part;
@@ -293,7 +306,7 @@ inline RoundedBytes bytes_together(const Ints (&numbers)[kRoundedTogether / kLan
   return reinterpret_cast<RoundedBytes>(parts);
 }
 
-/* Stores kRoundedTogether numbers in the order of Fields::place. */
+/* Stores kRoundedTogether integers as bytes or shorts in the order of Fields::place. */
 template <int kBits>
 CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes], int8_t *to) {
   RoundedBytes places{};
@@ -309,10 +322,12 @@ CPUACC_INLINE void put_together(const Ints (&numbers)[kRoundedTogether / kLanes]
   CPUACC_UNROLL for (int i = 0; i < kRoundedTogether; ++i) to[Fields<kBits, 2>::place(i)] = static_cast<int16_t>(each[i]);
 }
 
-/* Rounds numbers of a group to multiples of step; left gets the remainders. Returns the rounded numbers' sum. */
+/* Rounds n elements of a group to multiples of step, and stores the multipliers; those after the first n are 0.
+ * left gets the remainders unless it is null. Returns the sum of the rounded elements.
+ */
 template <int kBits, typename Step>
 float put_steps(const float *x, int64_t n, int64_t group, float step, float *left, Step *to) {
-  constexpr float kLeastStep = 1e-37f; /* a smaller one has no finite inverse */
+  constexpr float kLeastStep = 1e-37f; /* a smaller step has no finite inverse */
   const Floats inverse = splat(step < kLeastStep ? 0.0f : 1.0f / step);
   Floats sum{};
   for (int64_t k = 0; k < group; k += kRoundedTogether, to += kRoundedTogether) {
@@ -330,9 +345,11 @@ float put_steps(const float *x, int64_t n, int64_t group, float step, float *lef
   return sum_of(sum) * step;
 }
 
-/* The bits of the largest absolute value of a group; at least those of infinity if one is infinite or NaN. */
+/* The bits of the largest absolute value of a group as an integer, at least 0x7f800000 if an element is infinite or
+ * NaN.
+ */
 inline int32_t bits_of_largest(const float *x, int64_t n) {
-  const auto larger = [](Floats a, Floats b) { /* compared as integers, which have the same order */
+  const auto larger = [](Floats a, Floats b) { /* bits of nonnegative floats have the same order as integers */
     const auto one = reinterpret_cast<Ints>(a), other = reinterpret_cast<Ints>(b);
     return reinterpret_cast<Floats>(one > other ? one : other);
   };
@@ -362,7 +379,7 @@ void round_row(const FewBitsRounding &r) {
       const float *x = r.x + at;
       constexpr int32_t kInfinity = 0x7f800000;
       const int32_t bits = bits_of_largest(x, n);
-      if (bits >= kInfinity) { /* the block's sum is NaN then, and so is the result */
+      if (bits >= kInfinity) { /* a block sum of NaN makes the result NaN */
         std::memset(first + at, 0, static_cast<size_t>(group) * sizeof(Step));
         if (second != nullptr) std::memset(second + at, 0, static_cast<size_t>(group) * sizeof(Step));
         *steps = 0.0f;

@@ -14,10 +14,10 @@
 namespace cpuacc {
 namespace {
 
-/* softmax(scale * query * key^T + mask) * value, some queries of a head at a time. */
+/* softmax(scale * query * key^T + mask) * value. A block of queries of one head is computed at a time. */
 class Attention final : public Operation {
  public:
-  /* Args: mask_steps: along batch, heads, queries and keys. */
+  /* Args: mask_steps: strides of the mask in elements along batch, heads, queries and keys. */
   Attention(std::vector<TensorId> inputs, TensorId to, AttentionSizes sizes, AttentionRules rules, Shape mask_steps)
       : Operation(std::move(inputs), {to}), sizes_(sizes), rules_(rules), mask_steps_(std::move(mask_steps)) {}
 
@@ -83,10 +83,13 @@ class Attention final : public Operation {
                  frame.kernels, reinterpret_cast<Number *>(packed + key_bytes_));
   }
 
-  /* Args: head: of the queries, counted over the whole batch; first: the first query. */
+  /* Computes a block of queries.
+   * Args: head: head of the queries, counted over the whole batch; first: first query of the block; memory: scratch
+   * memory of the thread.
+   */
   void attend(const Frame &frame, int64_t head, int64_t first, std::byte *memory) const {
     const int64_t count = std::min(rows_, sizes_.queries - first);
-    const int64_t shared = sizes_.heads / sizes_.groups; /* heads of queries that share keys */
+    const int64_t shared = sizes_.heads / sizes_.groups; /* heads of queries that share one head of keys */
     const std::byte *keys = packed_of(frame, head / shared);
     const float *queries = frame.in<float>(inputs[0]) + (head * sizes_.queries + first) * sizes_.depth;
     auto *scores = reinterpret_cast<float *>(memory);
@@ -96,7 +99,9 @@ class Attention final : public Operation {
     multiply(frame, value_layout_, count, scores, keys + key_bytes_, to, memory + score_bytes_);
   }
 
-  /* Args: left: count rows side by side; memory: for pointers, then rows in bfloat16. */
+  /* Multiplies rows by packed keys or values.
+   * Args: left: count contiguous rows; memory: scratch for row pointers, then for rows in bfloat16.
+   */
   void multiply(const Frame &frame, const WeightLayout &layout, int64_t count, const float *left,
                 const std::byte *packed, float *to, std::byte *memory) const {
     if (!is_bfloat16_) return multiply_as(frame, layout, count, left, packed, to, memory);
@@ -114,14 +119,16 @@ class Attention final : public Operation {
                   reinterpret_cast<const Number **>(memory), EvenRows<Number>{left, layout.depth});
   }
 
-  /* Turns the scores of one query into the weights of its keys; those that it does not see weigh 0. */
+  /* Computes the softmax of the scores of one query in place. Keys that the query does not see get the weight 0. */
   void weigh(const Frame &frame, int64_t head, int64_t query, float *scores) const {
     const Kernels &kernels = frame.kernels;
     const int64_t seen =
         rules_.is_causal ? std::clamp<int64_t>(query + rules_.first_keys, 0, sizes_.keys) : sizes_.keys;
     std::fill(scores + seen, scores + sizes_.keys, 0.0f);
     if (seen == 0) return;
-    /* All weights are 0 only if all scores are minus infinity, which they are not if the first one is finite. */
+    /* Without mask and softcap one kernel does all. If all scores are minus infinity, all weights must be 0, which
+     * this kernel does not check: a finite first score excludes that.
+     */
     if (inputs[3] == kNone && rules_.softcap == 0.0f && std::isfinite(scores[0])) {
       return kernels.softmax(scores, scores, 1, seen, rules_.scale, false);
     }
@@ -154,7 +161,7 @@ class Attention final : public Operation {
   AttentionSizes sizes_;
   AttentionRules rules_;
   Shape mask_steps_;
-  int64_t rows_ = 0; /* queries that are computed together */
+  int64_t rows_ = 0; /* queries of a block */
   WeightLayout key_layout_{};
   WeightLayout value_layout_{};
   size_t key_bytes_ = 0;
@@ -166,15 +173,15 @@ class Attention final : public Operation {
   bool has_truth_ = false;
 };
 
-/* The keys first .. last - 1 of a cache. */
+/* A range of keys in a cache: first .. last - 1. */
 struct Keys {
   int64_t first, last;
   int64_t count() const { return last - first; }
 };
 
-/* Attention to the first keys of a cache, whose number is an input. The heads that share keys are computed
- * together, so that keys are read once. Nothing of the cache is copied, except values whose rows are not whole
- * registers.
+/* Attention to the valid keys of a cache, which are its first ones and whose number is an input. The heads of queries
+ * that share keys are computed together, so that keys are read once. A "row" below is one query of one of these heads.
+ * The cache is not copied, except for values whose width is no multiple of a register.
  */
 class CachedAttention final : public Operation {
  public:
@@ -184,7 +191,7 @@ class CachedAttention final : public Operation {
   size_t prepare(const Setup &setup) override {
     const Kernels &kernels = setup.kernels;
     all_rows_ = sizes_.heads / sizes_.groups * sizes_.queries;
-    constexpr int64_t kFewRows = 8; /* up to which keys multiply each row; a gemm has tiles for more */
+    constexpr int64_t kFewRows = 8; /* for up to so many rows dot_rows computes the scores, else a gemm */
     are_few_ = all_rows_ <= kFewRows;
     rows_ = std::min<int64_t>(all_rows_, are_few_ ? kFewRows : kernels.columns);
     is_wide_ = setup[inputs[3]].type == ARMNN_SIGNED64;
@@ -204,7 +211,7 @@ class CachedAttention final : public Operation {
 
   void run(const Frame &frame) const override {
     int64_t most = 0;
-    /* throws here, not in a thread */
+    /* length() may throw, which must not happen in a thread of for_each */
     for (int64_t n = 0; n < sizes_.batch; ++n) most = std::max(most, length(frame, n));
     const int64_t blocks = rows_ == 0 ? 0 : ratio_up(all_rows_, rows_);
     const double score_ns = static_cast<double>(sizes_.depth + sizes_.width) * frame.ns_of(costs::multiply_add) +
@@ -218,7 +225,7 @@ class CachedAttention final : public Operation {
  private:
   WeightLayout query_layout(int64_t rows) const { return {1, 0, sizes_.depth, 1, rows, sizes_.depth}; }
 
-  /* The number of keys in the cache of an item. Throws std::out_of_range. */
+  /* The number of valid keys in the cache of an item. Throws std::out_of_range if the cache cannot hold them. */
   int64_t length(const Frame &frame, int64_t item) const {
     const auto *memory = frame.in<std::byte>(inputs[3]);
     const int64_t place = item * length_step_;
@@ -231,7 +238,7 @@ class CachedAttention final : public Operation {
     return given;
   }
 
-  /* The keys that a query sees by its position, whatever the mask. */
+  /* The keys that a query sees by its position and the window, without the mask. */
   Keys seen_by(int64_t query, int64_t length) const {
     const int64_t place = length - sizes_.queries + query;
     const int64_t last = rules_.is_causal ? std::clamp<int64_t>(place + 1, 0, length) : length;
@@ -239,7 +246,10 @@ class CachedAttention final : public Operation {
     return {first, last};
   }
 
-  /* Args: group: of heads that share keys, counted over the batch; first: row: one query of one head. */
+  /* Computes a block of rows.
+   * Args: group: group of heads that share keys, counted over the batch; first: first row of the block; memory: scratch
+   * memory of the thread.
+   */
   void attend(const Frame &frame, int64_t group, int64_t first, std::byte *memory) const {
     const int64_t count = std::min(rows_, all_rows_ - first);
     const int64_t item = group / sizes_.groups;
@@ -265,7 +275,7 @@ class CachedAttention final : public Operation {
     multiply_values(frame, group, count, keys, scores, to, memory + query_bytes_ + by_key_bytes_ + score_bytes_);
   }
 
-  /* Computes the scores of each row; those of its keys are side by side. */
+  /* Computes scores of shape [rows, keys]. */
   void multiply_keys(const Frame &frame, int64_t group, int64_t first, int64_t count, const Keys &keys,
                      std::byte *memory, float *scores) const {
     const float *queries = frame.in<float>(inputs[0]) + (group * all_rows_ + first) * sizes_.depth;
@@ -293,7 +303,9 @@ class CachedAttention final : public Operation {
     frame.kernels.transpose(by_key, count, scores, keys.count(), keys.count(), count);
   }
 
-  /* Turns the scores of a row into the weights of keys; those that it does not see weigh 0. */
+  /* Computes the softmax of the scores of a row in place. Keys that the row does not see get the weight 0.
+   * Args: own: keys that the row sees; keys: keys whose scores are computed, those of all rows of the block.
+   */
   void weigh(const Frame &frame, int64_t item, int64_t head, int64_t query, const Keys &own, const Keys &keys,
              float *scores) const {
     const Kernels &kernels = frame.kernels;
@@ -358,11 +370,11 @@ class CachedAttention final : public Operation {
   AttentionSizes sizes_;
   CacheRules rules_;
   Shape mask_steps_;
-  int64_t all_rows_ = 0; /* queries of all heads that share keys */
-  int64_t rows_ = 0; /* rows that are computed together, so that keys are read once */
+  int64_t all_rows_ = 0; /* rows of a group: queries of all heads that share keys */
+  int64_t rows_ = 0; /* rows of a block */
   int64_t length_step_ = 0;
   int64_t padded_width_ = 0;
-  bool are_few_ = false; /* whether keys multiply each row; else a gemm multiplies all rows */
+  bool are_few_ = false; /* whether dot_rows computes the scores; else a gemm */
   size_t query_bytes_ = 0;
   size_t by_key_bytes_ = 0;
   size_t score_bytes_ = 0;
@@ -373,10 +385,12 @@ class CachedAttention final : public Operation {
   bool has_truth_ = false;
 };
 
-/* Rotates pairs of numbers by angles: [batch, heads, positions, depth]. */
+/* Rotates pairs of elements of each row by the angles of its position. Shape: [batch, heads, positions, depth]. */
 class RotaryEmbedding final : public Operation {
  public:
-  /* Args: angle_step: from one item's angles to the next one's. */
+  /* Args: pairs: rotated pairs of a row, whose other elements are copied; angle_step: elements from the angles of one
+   * item of the batch to those of the next one, 0 if all share them; is_interleaved: whether a pair is adjacent.
+   */
   RotaryEmbedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs, int64_t angle_step,
                   bool is_interleaved)
       : Operation(std::move(inputs), {to}),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """``armnn doctor``: loads every backend, and says what was found, where, and what is wrong with it.
 
-No defect of a backend, parser or installation stops it.
+It goes on whatever defect a backend, a parser or the installation has.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _DEPENDENCIES = (
 _ISOLATED = "no: Python runs with -I or -E"
 
 _IMPORT_SECONDS = 60.0
-"""How long importing a module may take."""
+"""The longest time that the import of a module may take."""
 
 _POOL_NAMES = {"openmp": "OpenMP", "blas": "BLAS"}
 
@@ -125,8 +125,8 @@ def add_parser(
         type=_named,
         action="extend",
         default=[],
-        help="backends that must be usable, but for those with a question mark, as in 'GpuAcc?', "
-        "which a list skips if they are not; given again, it adds more",
+        help="backends that must be usable, except those with a question mark, as in 'GpuAcc?', "
+        "which a list skips if they are not; the option may be repeated",
     )
     add_dynamic_path_argument(parser, "also look for shared libraries there")
     add_lock_file_argument(parser)
@@ -138,7 +138,7 @@ def add_parser(
         type=float,
         default=CreationOptions().probe_timeout,
         metavar="SECONDS",
-        help="how long trying one out may take (%(default)s)",
+        help="how long the trial of one shared library may take (%(default)s)",
     )
     parser.add_argument(
         "--import-times",
@@ -154,13 +154,12 @@ def add_parser(
 
 
 def examine(arguments: argparse.Namespace) -> int:
-    """Print the diagnosis.
+    """Print the diagnosis, and return the exit status.
 
-    Return the exit status: 1 if a backend that is named cannot be used, or a linted file has a
-    defect.
+    It is 1 if a backend that is named cannot be used, or if a linted file has a defect.
 
     Raises:
-        BackendUnavailableError: There is no loader to lint with.
+        BackendUnavailableError: No dynamic loader, which checks the file, is installed.
         OSError: The file to lint cannot be read.
     """
     if arguments.lint is not None:
@@ -280,8 +279,8 @@ class Finding:
     """One sentence of the diagnosis.
 
     Attributes:
-        text: The sentence: the matter, and the remedy.
-        is_problem: Whether something is wrong, or the matter is only worth knowing.
+        text: The sentence, with the finding and its remedy.
+        is_problem: Whether something is wrong; False if it is only worth knowing.
     """
 
     text: str
@@ -326,7 +325,8 @@ class ImportTime:
         group: The group of the entry point.
         name: The name of the entry point.
         module: The module.
-        seconds: The seconds on top of armnn itself; None if it cannot be imported.
+        seconds: The seconds of the import in a process that has imported armnn already; None if the
+            module cannot be imported.
         problem: The reason why it cannot be imported, "" if it can.
     """
 
@@ -344,7 +344,7 @@ class ThreadPool:
     Attributes:
         kind: "openmp" or "blas".
         name: The name that its makers give it, such as "openblas".
-        version: The version, "" if the library does not say it.
+        version: The version, "" if the library does not report one.
         threads: The number of threads that it uses.
         path: The path of its file.
     """
@@ -361,20 +361,21 @@ class Diagnosis:
     """Everything that the doctor found.
 
     Attributes:
-        system: Versions and places, by what they are.
+        system: Versions, paths and the platform, by their titles.
         locations: The folders with installed distributions, and the number of these in each.
         entries: The backends.
         facts: The facts that the backends that can be used report about themselves.
         parsers: The parsers.
         sources: The backend sources.
-        dynamic: The option or variable that asks sources to look for backends, or that none does.
+        dynamic: The option or variable that makes the sources look for backends, or a text that
+            says that there is none.
         folders: The folders that were to be scanned for dynamic backends.
         pools: The libraries with threads of their own, once every backend was loaded.
         import_times: The time that importing each entry point takes, if that was asked for.
         variables: The variables of the environment.
         findings: The sentences on what is wrong or worth knowing.
-        unusable: The ids of named backends that cannot be used.
-        skipped: The named backends that cannot be used, and that may be missing.
+        unusable: The ids of named backends that must be usable but are not.
+        skipped: The named backends with a question mark that are not usable.
     """
 
     system: dict[str, str]
@@ -447,7 +448,7 @@ def diagnose(
         facts = tuple(chain(*descriptions(registry, options, _facts).values()))
         entries = registry.entries()
         problems, skipped = _problems_of_named(registry, named)
-    except ArmnnError as error:  # a switch that cannot be read, or a folder that cannot be scanned
+    except ArmnnError as error:  # an invalid variable, or a folder that cannot be scanned
         problems, skipped = dict.fromkeys(named or [""], Finding(str(error))), ()
     known = [_without_doctor(entry.message) for entry in entries]
     findings = [finding for finding in problems.values() if finding.text not in known]
@@ -666,7 +667,7 @@ def _takes(provided: BackendVersion, entry: BackendEntry) -> bool:
 
 
 def _variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
-    """Return the variables that armnn reads, and other ones with its prefix.
+    """Return the environment variables that armnn reads, and others with its prefix.
 
     Args:
         dynamic_backends_path: The folder that an option names, if any.
@@ -712,7 +713,7 @@ def _unknown_ids(known: Iterable[str]) -> list[str]:
 
 
 def _import_time(entry_point: metadata.EntryPoint) -> ImportTime:
-    """Import the module of an entry point in a fresh interpreter of its own."""
+    """Measure the import of the module of an entry point in a new interpreter."""
     call = PythonCall(f"{__name__}:print_seconds", [entry_point.module])
     ending = run(call, Bounds(seconds=_IMPORT_SECONDS, output=None))
     try:
@@ -727,7 +728,7 @@ def _import_time(entry_point: metadata.EntryPoint) -> ImportTime:
 
 
 def print_seconds(module: str) -> None:
-    """Print the seconds that importing a module takes on top of armnn."""
+    """Print the seconds of the import of a module; armnn is imported already."""
     output, sys.stdout = sys.stdout, sys.stderr
     begin = time.perf_counter()
     __import__(module)
@@ -737,7 +738,7 @@ def print_seconds(module: str) -> None:
 def _thread_pools() -> tuple[ThreadPool, ...]:
     """Return the libraries with threads of their own that are loaded now.
 
-    There are none where the path of any library is not UTF-8: threadpoolctl takes no other.
+    The result is empty if the path of a loaded library is not UTF-8, as threadpoolctl fails then.
     """
     try:
         rows = threadpoolctl.threadpool_info()
@@ -757,7 +758,7 @@ def _thread_pools() -> tuple[ThreadPool, ...]:
 
 
 def _clashes(pools: Sequence[ThreadPool]) -> list[str]:
-    """Return a sentence for each kind of library of which there are several."""
+    """Return a sentence for each kind of library of which several copies are loaded."""
     found = []
     for kind in dict.fromkeys(pool.kind for pool in pools):
         paths = [pool.path for pool in pools if pool.kind == kind]
