@@ -310,9 +310,9 @@ def test_a_mask_of_the_callers_tells_of_shorter_prompts() -> None:
         ({"attention_mask": np.float32([[1] * 8])}, "float32"),
         (
             {"attention_mask": np.array([[1] * 8, [0, 0, *[1] * 6]])},
-            "leaves out row 1 of item 1, and row 2 counts.* Pad shorter prompts of a batch at th",
+            "has 0 at row 1 of item 1, and 1 at row 2: .* Pad shorter prompts of a batch at th",
         ),
-        ({"attention_mask": np.full((2, 8), 2)}, "other numbers than 0 and 1"),
+        ({"attention_mask": np.full((2, 8), 2)}, "elements other than 0 and 1"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             stream.run({"input_ids": tokens, **given})

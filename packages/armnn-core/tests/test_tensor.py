@@ -91,9 +91,9 @@ def test_per_axis_scales_default_to_zero_points_of_zero() -> None:
         (((2,), S8, 0.5, 2**31), "must fit 32 bits: got"),
         (((2,), S8, 0.5, (1, 2)), "2 zero points for 1 scales"),
         (((2,), S8, (0.5, 0.25)), "2 scales but no axis"),
-        (((2,), S8, (0.5, 0.25), 0, 1), "2 scales: expected as many|zero points"),
+        (((2,), S8, (0.5, 0.25), 0, 1), "2 scales: expected one for each|zero points"),
         (((2,), S8, (0.5, 0.25), (0, 0), 1), r"axis 1 is not an axis of \[2\]"),
-        (((3,), S8, (0.5, 0.25), (0, 0), 0), "has 3 indices but 2 scales"),
+        (((3,), S8, (0.5, 0.25), (0, 0), 0), "has size 3, but there are 2 scales"),
     ],
 )
 def test_quantization_that_does_not_fit_is_refused(arguments: Any, message: str) -> None:

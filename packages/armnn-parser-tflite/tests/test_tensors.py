@@ -137,7 +137,7 @@ def test_data_that_does_not_fit_is_refused(lite: Any, shape: tuple[int, ...]) ->
     ("kind", "rest", "message"),
     [
         ("int8", {"scale": -1.0}, "'t': the scales of .* must be finite and above zero"),
-        ("int8", {"scale": [1, 2, 3]}, "'t': the axis 0 of .* has 2 indices but 3 scales"),
+        ("int8", {"scale": [1, 2, 3]}, "'t': the axis 0 of .* has size 2, but there are 3 scales"),
         ("int8", {"scale": [1, 2], "axis": 9}, "'t': the quantization axis 9 is not an axis"),
         ("int8", {"scale": 0.5, "zero_point": 2**40}, "'t': the zero points .* must fit 32 bits"),
     ],

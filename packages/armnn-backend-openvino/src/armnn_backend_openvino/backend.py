@@ -221,8 +221,8 @@ class _CompiledSubgraph:
             self.model = core().compile_model(core().read_model(content), device, properties)
         except RuntimeError as error:
             raise BackendError(
-                f"OpenVINO cannot compile {len(view.layers)} layers from "
-                f"{view.layers[0].name!r} on for {device}: {_first_line(error)}"
+                f"OpenVINO cannot compile a part of {len(view.layers)} layers, the first of which "
+                f"is {view.layers[0].name!r}, for {device}: {_first_line(error)}"
             ) from error
         if not context.options.get(TRUST, False):
             _check_shapes(self.model, view)

@@ -91,7 +91,10 @@ def test_a_layer_of_one_layout_is_claimed_whichever_the_first_cases_have(
     [
         (
             DataLayout.NCHW,
-            "it asks for the layout NHWC, and refuses the layer in it: no; look at the layout last",
+            (
+                "it asks for the layout NHWC, and refuses the layer in it: no; name a layout only "
+                "for a layer that is supported otherwise"
+            ),
         ),
         (DataLayout.NHWC, "it asks for the layout NHWC, which the layer has"),
     ],

@@ -273,7 +273,7 @@ def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
         raise
     except Exception as error:  # whatever an object's own conversion raises
         raise InvalidArgumentError(
-            f"{what} makes no array: {error}, expected {expected}"
+            f"{what} cannot be converted to an array: {error}; expected {expected}"
         ) from error
     return made
 

@@ -538,7 +538,10 @@ class Buffer:
         if dl_device is not None:
             wanted = Device(*_pair(dl_device, "dl_device"))
             if wanted != self.device and not (self.device.is_host and wanted == HOST):
-                raise BufferError(f"{self} cannot be had on {wanted}")
+                raise BufferError(
+                    f"{self} cannot be exported to {wanted}: expected dl_device=None or its own "
+                    "device"
+                )
         if _CODES[self.dtype.name][1] < 8 and (newest is None or newest < _VERSION):
             raise BufferError(
                 f"{self} has a byte for each element, which DLPack before 1.1 cannot say: expected "
@@ -653,7 +656,7 @@ def _capsule_of(producer: Any, copy: bool | None) -> object:
         # Objects from before DLPack 1 do not take these keywords, and cannot copy.
         if copy:
             raise MemoryImportError(
-                f"{shown(producer)} makes no copy: {error}; copy it with its own library"
+                f"{shown(producer)} cannot make a copy: {error}; copy it with its own library"
             ) from error
     return producer.__dlpack__()
 

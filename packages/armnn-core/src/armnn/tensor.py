@@ -370,8 +370,8 @@ def _check_axis(info: TensorInfo) -> None:
     size = info.shape[info.axis]
     if isinstance(size, int) and len(info.scales) not in (0, size):
         raise InvalidArgumentError(
-            f"the axis {info.axis} of {format_shape(info.shape)} has {size} indices but "
-            f"{len(info.scales)} scales: expected as many"
+            f"the axis {info.axis} of {format_shape(info.shape)} has size {size}, but there are "
+            f"{len(info.scales)} scales: expected one for each index of the axis"
         )
 
 

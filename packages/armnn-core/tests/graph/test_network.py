@@ -297,7 +297,10 @@ def test_what_is_no_operand_says_what_would_be() -> None:
             lambda: network.add(9999, [x]),
             "the layer type is 9999, expected a LayerType, its name or",
         ),
-        (lambda: network.add_constant([[1], [1, 2]]), "the data of the constant '' makes no array"),
+        (
+            lambda: network.add_constant([[1], [1, 2]]),
+            "the data of the constant '' cannot be converted",
+        ),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             call()

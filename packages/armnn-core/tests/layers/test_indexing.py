@@ -116,8 +116,8 @@ def test_a_box_is_cut_out(infer, shape, begin, size, expected):
 @pytest.mark.parametrize(
     ("begin", "size", "message"),
     [
-        ((3, 0), (3, 6), "a slice of 3 from 3 on does not fit into an axis of 5"),
-        ((6, 0), (-1, 6), "a slice of the rest from 6 on does not fit into an axis of 5"),
+        ((3, 0), (3, 6), "a slice from index 3 to 6 does not fit into an axis of size 5"),
+        ((6, 0), (-1, 6), "a slice from index 6 to the end does not fit into an axis of size 5"),
         ((0,), (5,), r"begin \[0\] and size \[5\] do not fit .*expected 2 numbers each"),
     ],
 )

@@ -186,7 +186,7 @@ def test_a_file_may_hold_several_sets_of_shapes(runtime: Runtime, tmp_path: Path
     with pytest.raises(ModelFileError, match=r"holds 2 sets of shapes only.*compile it for these"):
         loaded.run({"x": np.tile(X, (2, 1))})
     for given, message in (
-        ([{"y": (1, 2)}], "there is no input 'y' that a shape was given for"),
+        ([{"y": (1, 2)}], "a shape was given for the input 'y', which"),
         ([{"x": (1, 2)}, {}], r"give it shapes"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):

@@ -84,7 +84,10 @@ def test_an_input_can_be_an_output_and_a_constant_too(runtime) -> None:
         (5, "what is given as inputs is 5, expected a mapping"),
         ({"x": None}, "the input 'x' is None, expected an array of float32"),
         ({"x": "abc"}, "the input 'x' is 'abc', expected an array of float32"),
-        ({"x": [[1, 2], [3]]}, "the input 'x' makes no array: .*expected an array of float32"),
+        (
+            {"x": [[1, 2], [3]]},
+            "'x' cannot be converted to an array: .*expected an array of float32",
+        ),
         ({"x": X[:1]}, r"'x' has shape \[1,3\]: expected \[2,3\]"),
         ({"x": X.ravel()}, r"'x' has shape \[6\]: expected \[2,3\]"),
     ],

@@ -413,10 +413,12 @@ def test_arguments_of_a_stateful_model_are_checked(load) -> None:
     model = load()
     one = np.ones((1, 3), np.float32)
     with pytest.raises(
-        InvalidArgumentError, match=r"^the input 'h' is a state, which the output 'h_out' follows"
+        InvalidArgumentError, match=r"^the input 'h' is a state, whose next value is the output"
     ):
         model.run({"x": one, "h": one})
-    with pytest.raises(InvalidArgumentError, match="'h' is a state, which the output 'h_out'"):
+    with pytest.raises(
+        InvalidArgumentError, match="'h' is a state, whose next value is the output"
+    ):
         model.stream().bind({"x": one, "h": one})
     with pytest.raises(InvalidArgumentError, match="'h_out' is the next value of a state of the"):
         model.stream().bind({"x": one}, {"h_out": one})

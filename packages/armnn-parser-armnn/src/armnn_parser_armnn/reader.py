@@ -146,7 +146,9 @@ class _Conversion(Conversion[StoredLayer, "Converter", _Key]):
         if info == value.info:
             return value
         if not info.is_type_space_match(value.info) or not info.is_static:
-            raise RefusedError(f"its input {slot} sees {value.info} as {info}")
+            raise RefusedError(
+                f"its input {slot} reads {value.info}, which cannot be reshaped to {info}"
+            )
         name = operation.free_name(f"seen_by_{slot}")
         return self.network.add_reshape(value, target_shape=info.static_shape, name=name)
 

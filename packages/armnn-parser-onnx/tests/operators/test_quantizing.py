@@ -157,7 +157,10 @@ def test_the_largest_of_quantized_elements(op_type: str, check: Callable[..., An
             r"the scales have shape \[1, 3\]: expected one",
         ),
         (node("QuantizeLinear", ["x", "three"], ["y"], axis=2), "the axis 2 is not an axis of a"),
-        (node("QuantizeLinear", ["x", "three"], ["y"], axis=0), "has 2 indices but 3 scales"),
+        (
+            node("QuantizeLinear", ["x", "three"], ["y"], axis=0),
+            "has size 2, but there are 3 scales",
+        ),
         (
             node("QuantizeLinear", ["x", "m"], ["y"], block_size=2),
             "3 elements along the axis 1 do not make 3 blocks of it",

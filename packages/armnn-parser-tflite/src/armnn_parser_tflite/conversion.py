@@ -196,7 +196,8 @@ class _Calls:
         subgraph = self._subgraphs[index]
         if len(subgraph.inputs) != len(values):
             raise ParseError(
-                f"the subgraph {index} has {len(subgraph.inputs)} inputs: got {len(values)}"
+                f"the subgraph {index} is called with {len(values)} inputs: expected "
+                f"{len(subgraph.inputs)}"
             )
         self._left -= len(subgraph.operators) + 1
         if self._left < 0:

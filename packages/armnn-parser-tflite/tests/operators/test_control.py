@@ -87,7 +87,7 @@ def test_a_branch_that_is_not_there_is_refused(lite: Any) -> None:
 
 
 def test_a_branch_with_other_inputs_is_refused(lite: Any) -> None:
-    with pytest.raises(ParseError, match="the subgraph 0 has 2 inputs: got 1"):
+    with pytest.raises(ParseError, match="the subgraph 0 is called with 1 inputs: expected 2"):
         parse(_model(lite, calls=(0, 1)))
 
 

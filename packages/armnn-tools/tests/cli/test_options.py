@@ -123,7 +123,7 @@ def test_threads_are_told_to_the_backends_that_have_such_an_option(
         "Threaded": {"NumberOfThreads": 3, "Speed": 2}
     }
     assert options("--threads", "3", *given)["Threaded"]["NumberOfThreads"] == 1
-    with pytest.raises(InvalidArgumentError, match="got 3, but none of the backends Plain has a n"):
+    with pytest.raises(InvalidArgumentError, match="got 3, but none of the backends Plain has an"):
         options("--threads", "3", "--backends", "Plain")
 
 

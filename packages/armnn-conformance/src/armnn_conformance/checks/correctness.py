@@ -149,7 +149,7 @@ def check_wish(subject: Subject, layer: Layer, layout: DataLayout) -> None:
     if not answer:
         raise NonconformityError(
             f"it asks for the layout {layout.name}, and refuses the layer in it: {answer.reason}; "
-            "look at the layout last"
+            "name a layout only for a layer that is supported otherwise"
         )
 
 

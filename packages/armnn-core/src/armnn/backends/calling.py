@@ -328,8 +328,8 @@ def _check_substitution(backend_id: str, substitution: Substitution) -> None:
         wanted, got = [str(info) for info in ours], [str(info) for info in theirs]
         if wanted != got:
             raise OptimizationError(
-                f"backend {backend_id!r} replaces layer {pattern.layers[0].name!r} by something "
-                f"that does not fit: got {what} {got}, expected {wanted}"
+                f"the replacement of layer {pattern.layers[0].name!r} by backend {backend_id!r} "
+                f"does not fit: got {what} {got}, expected {wanted}"
             )
 
 

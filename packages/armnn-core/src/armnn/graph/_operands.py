@@ -197,7 +197,7 @@ def constant_array(data: ArrayLike, name: str | None) -> NDArray[Any]:
         return np.asarray(data)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidArgumentError(
-            f"the data of the constant {name or ''!r} makes no array: {error}"
+            f"the data of the constant {name or ''!r} cannot be converted to an array: {error}"
         ) from error
 
 

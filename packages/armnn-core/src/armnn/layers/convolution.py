@@ -156,9 +156,9 @@ def _transposed_size(size: int, window: int, *, stride: int, padding: int) -> in
     total = stride * (size - 1) + window - padding
     if stride < 1 or window < 1 or total < 0:
         raise ShapeError(
-            f"windows of {window} with a stride of {stride} and a padding of {padding} do not make "
-            f"an output from {size} elements: expected a stride and a window of at least 1 and "
-            "less padding"
+            f"windows of {window} with a stride of {stride} and a padding of {padding} give no "
+            f"output for {size} elements: expected a stride and a window of at least 1, and less "
+            "padding"
         )
     return total
 
@@ -180,8 +180,8 @@ def _requested_transposed(
         if isinstance(least, int) and not least <= size < least + room:
             raise ShapeError(
                 f"the output_shape {format_shape(wanted)} cannot be made with these strides and "
-                f"paddings: expected {format_shape(smallest)}, or less than a stride more in "
-                "height and width"
+                f"paddings: expected {format_shape(smallest)}, or a height and a width that "
+                "are larger by less than a stride"
             )
     return wanted
 

@@ -221,8 +221,8 @@ def _sliced_dimension(dim: Dimension, begin: int | None, size: int | None) -> Di
         return None if size == -1 else size
     if isinstance(dim, int) and begin + max(size, 0) > dim:
         raise ShapeError(
-            f"a slice of {'the rest' if size == -1 else size} from {begin} on does not fit into an "
-            f"axis of {dim}"
+            f"a slice from index {begin} to {'the end' if size == -1 else begin + size} does not "
+            f"fit into an axis of size {dim}"
         )
     return plus(dim, -begin) if size == -1 else size
 

@@ -59,7 +59,8 @@ def _reduced(descriptor: MeanDescriptor | ReduceDescriptor, inputs: Inputs) -> S
 def _reduced_along_unknown(shape: Shape, keep_dims: bool, count: int | None) -> Shape | None:
     if count is not None and count > len(shape):
         raise ShapeError(
-            f"{count} axes are to go, but the input of shape {format_shape(shape)} has {len(shape)}"
+            f"{count} axes are to be reduced: expected at most {len(shape)}, as many as the input "
+            f"of shape {format_shape(shape)} has"
         )
     if keep_dims:
         return tuple(1 if dim == 1 else None for dim in shape)

@@ -261,8 +261,9 @@ def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Sha
         cropped = output[axis]
         if isinstance(cropped, int) and cropped < 0:
             raise ShapeError(
-                f"the crops {(before, after)} take more than the axis {axis} of the input of shape "
-                f"{format_shape(shape)} holds in blocks of {size}"
+                f"the crops {(before, after)} are too large: expected a sum of at most "
+                f"{shape[axis]} * {size}, the size of axis {axis} of the input of shape "
+                f"{format_shape(shape)} times its block size"
             )
     output[0] = divided(shape, 0, math.prod(block))
     return [tuple(output)]

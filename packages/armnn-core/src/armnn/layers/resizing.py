@@ -96,9 +96,9 @@ def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Shapes:
         or not same_dimension(grid[-1], rank - 2)
     ):
         raise ShapeError(
-            f"the grid of shape {format_shape(grid)} does not name places in the input of shape "
-            f"{format_shape(shape)}: expected [N,...,{rank - 2}] and [N,C,...] of one rank, 3 or "
-            "more"
+            f"the grid of shape {format_shape(grid)} does not fit the input of shape "
+            f"{format_shape(shape)}: expected a grid [N,...,{rank - 2}] and an input [N,C,...] of "
+            "the same rank, 3 or more"
         )
     return [(known_better(shape[0], grid[0]), shape[1], *grid[1:-1])]
 

@@ -491,13 +491,14 @@ def _check_progress(network: Network, cut: _Cut) -> None:
         operator = deferred_operator(layer)
         if operator is not None:
             raise GraphError(
-                f"the operator {operator.operator} ({layer.name!r}) must know the data of "
-                f"{', '.join(str(value.info) for value in awaited_values(layer)) or 'its inputs'} "
-                f"to become layers: expected at most {DIRECT_VALUE_LIMIT} elements"
+                f"the operator {operator.operator} ({layer.name!r}) cannot be converted to layers "
+                "without the data of "
+                f"{', '.join(str(value.info) for value in awaited_values(layer)) or 'its inputs'}, "
+                f"which must have at most {DIRECT_VALUE_LIMIT} elements"
             )
         raise GraphError(
             f"layer {layer.name!r} ({layer.type}) cannot be prepared although {list(crossing)} are "
-            "known: its shape function does not say its output shape, or it joins branches that "
+            "known: its shape function does not return its output shape, or it joins branches that "
             "are both taken"
         )
 

@@ -678,7 +678,7 @@ def add_operator(
     call.check()
     present = [value for value in inputs if value is not None]
     if not present:
-        raise RefusedError(f"the operator {registered} has no input: a layer reads one at least")
+        raise RefusedError(f"the operator {registered} has no input: expected at least one")
     for value in present:
         if not value.info.is_static:
             raise NotKnownYetError(f"the shape of {value.name!r} is not known")

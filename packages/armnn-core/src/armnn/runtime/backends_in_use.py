@@ -271,8 +271,8 @@ class BackendsInUse:
                 meant = closest(backend_id, known)
                 hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(
-                    f"there are options for backend {backend_id!r}, which does not take part: the "
-                    f"backends are {', '.join(known)}{hint}"
+                    f"there are options for backend {backend_id!r}, which is not one of the "
+                    f"backends used here: {', '.join(known)}{hint}"
                 )
         factories = TensorHandleFactories()
         candidates = {}

@@ -1105,8 +1105,8 @@ class LoadedNetwork:
         twice = next((name for name in pairs.values() if taken.count(name) > 1), None)
         if twice is not None:
             raise InvalidArgumentError(
-                f"the output {twice!r} is the next value of a state: it cannot be another state's "
-                "too, nor be written into an array"
+                f"the output {twice!r} is the next value of a state: it cannot be the next value "
+                "of another state, nor be written into an array"
             )
         return pairs
 

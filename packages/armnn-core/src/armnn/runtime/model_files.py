@@ -149,8 +149,8 @@ def _shapes_in(
     unknown = next((name for name in known if name not in made.inputs), None)
     if unknown is not None:
         raise InvalidArgumentError(
-            f"there is no input {unknown!r} that a shape was given for: {made.title} takes "
-            f"{', '.join(map(repr, made.inputs))}"
+            f"a shape was given for the input {unknown!r}, which {made.title} does not have: it "
+            f"takes {', '.join(map(repr, made.inputs))}"
         )
     infos = {
         name: info.with_shape(tuple(known[name])) if name in known else info

@@ -732,14 +732,14 @@ def _check_mask(name: str, mask: NDArray[Any]) -> None:
             front; or an element is neither 0 nor 1.
     """
     if not ((mask == 0) | (mask == 1)).all():
-        raise InvalidArgumentError(f"the input {name!r} has other numbers than 0 and 1")
+        raise InvalidArgumentError(f"the mask {name!r} has elements other than 0 and 1")
     rises = np.argwhere(np.diff(mask.astype(np.int8), axis=-1) > 0)
     if len(rises):
         *item, row = (int(each) for each in rises[0])
         raise InvalidArgumentError(
-            f"the input {name!r} leaves out row {row} of item {item[0] if item else 0}, and row "
-            f"{row + 1} counts: expected 1 for all rows of a prompt, then 0. Pad shorter prompts "
-            "of a batch at their end"
+            f"the mask {name!r} has 0 at row {row} of item {item[0] if item else 0}, and 1 at row "
+            f"{row + 1}: expected 1 for all rows of a prompt, then 0. Pad shorter prompts of a "
+            "batch at their end"
         )
 
 
@@ -788,9 +788,10 @@ class StreamStates:
             for name, cache in self._filling(network).items()
         ]
         if all(isinstance(dim, int) for dim in dims):
-            fixed = f": the model says {dims[0]} rows" if dims else ", as none of them fills up"
+            fixed = f"the model fixes it to {dims[0]} rows" if dims else "none of them fills up"
             raise InvalidArgumentError(
-                f"the states of {network.title} have no other capacity{fixed}"
+                f"the capacity of the states of {network.title} cannot be chosen, as {fixed}: "
+                "leave capacity out"
             )
 
     def run(
@@ -1225,7 +1226,7 @@ class StreamStates:
                     raise InvalidArgumentError(
                         f"the input {name!r} has shape {format_shape(array.shape)}: expected "
                         f"{dim}={expected}, as the state {state!r} of the stream has; stream() "
-                        "makes one with states of other sizes"
+                        "makes another stream, whose states may have other sizes"
                     )
 
     def _check_free(self, network: LoadedNetwork, inputs: Mapping[str, object]) -> None:
@@ -1237,8 +1238,8 @@ class StreamStates:
         for name in network.named_inputs(inputs):
             if name in self.pairs:
                 raise InvalidArgumentError(
-                    f"the input {name!r} is a state, which the output {self.pairs[name]!r} "
-                    "follows: leave it out; set_states() gives it another value"
+                    f"the input {name!r} is a state, whose next value is the output "
+                    f"{self.pairs[name]!r}: leave it out; set_states() gives it another value"
                 )
             if self._memory is not None and name in self._memory.counts:
                 states = ", ".join(map(repr, self._memory.filling))
@@ -1268,8 +1269,8 @@ class StreamStates:
             if given[name].shape != shape:
                 raise InvalidArgumentError(
                     f"the input {name!r} has shape {format_shape(given[name].shape)}: expected "
-                    f"{format_shape(shape)}, as this call adds {rows} rows to {memory.length}; the "
-                    "stream makes it where it is left out"
+                    f"{format_shape(shape)}, as this call adds {rows} rows to {memory.length}; "
+                    "leave it out to let the stream compute it"
                 )
             if kinds[name] == "mask":
                 _check_mask(name, given[name])

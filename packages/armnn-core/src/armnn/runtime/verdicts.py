@@ -240,7 +240,7 @@ def _text(value: object) -> str:
 
 def _option(value: object) -> OptionValue:
     if not isinstance(value, (bool, int, float, str)):
-        raise ValueError(f"got the option {value!r}")
+        raise ValueError(f"an option is {value!r}: expected a Boolean, a number or a text")
     return value
 
 
@@ -248,7 +248,7 @@ def _real(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
-        raise ValueError(f"got the time {value!r}")
+        raise ValueError(f"a time is {value!r}: expected a number of at least 0, below 1e15")
     return float(value)
 
 

@@ -143,7 +143,7 @@ def test_an_array_may_be_input_and_output(load) -> None:
 
 def test_memory_that_no_backend_can_use_is_refused(load) -> None:
     model = load(**BOTH)
-    message = "input 'x' is not contiguous .*'double' was loaded for arrays that are used where"
+    message = "input 'x' is not contiguous .*'double' was loaded to use arrays without copies"
     with pytest.raises(MemoryImportError, match=message):
         model.run({"x": np.zeros((2, 6), np.float32)[:, ::2]})
     odd = np.zeros(25, np.uint8)[1:].view(np.float32).reshape(2, 3)

@@ -163,7 +163,9 @@ def _init(backend: Any, inner: Any) -> None:
 
 def test_real_values_cannot_be_imported(load) -> None:
     model = load(sums(), quantize=True)
-    with pytest.raises(MemoryImportError, match="quantize=True, which converts: its inputs cannot"):
+    with pytest.raises(
+        MemoryImportError, match="quantize=True, so its inputs are converted and cannot"
+    ):
         model.import_inputs({"x": X}, source="Malloc")
 
 

@@ -289,7 +289,10 @@ def _distances(operation: Operation, operands: _Operands) -> NDArray[np.int64]:
     if not isinstance(queries, int) or not isinstance(keys, int) or operands.cached is None:
         raise NotKnownYetError("the numbers of its queries and keys are not known")
     if queries * keys > _MOST_SCORES:
-        raise RefusedError(f"the mask of {queries} queries and {keys} keys would be too large")
+        raise RefusedError(
+            f"the mask of {queries} queries and {keys} keys would be too large: expected at most "
+            f"{_MOST_SCORES} elements"
+        )
     distances: NDArray[np.int64] = (
         operands.cached + np.arange(queries)[:, np.newaxis] - np.arange(keys)
     )

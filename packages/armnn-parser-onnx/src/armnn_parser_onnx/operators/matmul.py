@@ -151,7 +151,7 @@ def mat_mul_n_bits(operation: Operation) -> Value:
     bits, block_size = operation.integer("bits"), operation.integer("block_size", 0)
     columns, size = operation.integer("N", 0), operation.integer("K", 0)
     if bits not in (2, 4, 8):
-        raise RefusedError(f"its weights have {bits} bits")
+        raise RefusedError(f"its weights have {bits} bits: expected 2, 4 or 8")
     if operation.has_input(4) and not _is_in_order(operation, size, max(block_size, 1)):
         raise RefusedError("it orders the rows of its weights (g_idx)")
     if operation.flag("weight_prepacked"):

@@ -174,7 +174,9 @@ def _real(operation: Operation, index: int, like: Value, role: str) -> Value | N
     if value.info.is_quantized or not value.info.data_type.is_integer or quantization is None:
         return real_like(operation, value, like, role)
     if len(quantization.scales) != 1 or any(quantization.zero_points):
-        raise RefusedError(f"its input {index} has a zero point or several scales")
+        raise RefusedError(
+            f"its input {index} has zero points or several scales: expected one scale"
+        )
     real = operation.known(index).astype(np.float64) * quantization.scales[0]
     return operation.number(real, like, role)
 

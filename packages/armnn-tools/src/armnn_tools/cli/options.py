@@ -461,8 +461,8 @@ def options_of_backends(arguments: argparse.Namespace) -> dict[str, dict[str, Op
     if not peers and not any(THREADS in options for options in found.values()):
         ids = ", ".join(backend.id for backend in backends)
         raise InvalidArgumentError(
-            f"--threads got {arguments.threads}, but none of the backends {ids} has a number of "
-            "threads: leave it out"
+            f"--threads got {arguments.threads}, but none of the backends {ids} has an option for "
+            "the number of threads: leave --threads out"
         )
     return found
 

@@ -75,7 +75,7 @@ def compare_with_tool(
     if parse(file).external_files:
         raise InvalidArgumentError(
             f"{tool} cannot show the layers of {str(file)!r}: it keeps data in other files, "
-            "expected a file with all its data"
+            "expected a model file that holds all its data"
         )
     content = MARKS[file.suffix.lower()](file.read_bytes())
     network = parse(content, suffix=file.suffix)
@@ -373,8 +373,8 @@ def _check_first_value(name: str, array: NDArray[Any], metadata: Mapping[str, st
     if not np.array_equal(array, initial_value(metadata, name, info_of(array), array.shape)):
         first = textwrap.shorten(metadata.get(f"initial {name}", "0"), 60, placeholder=" ...")
         raise InvalidArgumentError(
-            f"litert keeps the state {name!r} inside and begins with {first}: give it that value "
-            f"here too, to compare the first run"
+            f"LiteRT takes no first value of the state {name!r}, which begins with {first} there: "
+            "give armnn the same first value, so that the first runs can be compared"
         )
 
 

@@ -58,7 +58,7 @@ class NativeAllocator:
         with self._lock:
             block = self._blocks.pop(memory, None)
         if block is None:
-            raise LookupError(f"a backend frees {memory:#x}, which is not the allocator's")
+            raise LookupError(f"a backend frees {memory:#x}, which this allocator did not allocate")
         self.allocator.free(block)
 
 

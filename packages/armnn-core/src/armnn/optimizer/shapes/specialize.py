@@ -62,9 +62,9 @@ def demand_shapes(network: Network, *, allow_expanded_dims: bool) -> None:
         for value in layer.outputs:
             if not value.info.is_static:
                 raise ShapeError(
-                    f"layer {layer.name!r} ({layer.type}) makes {value.info}, whose shape is not "
-                    "known in full: expected that with shape_inference_method='ValidateOnly'; fix "
-                    "the model's input shapes, or use 'InferAndValidate'"
+                    f"the output of layer {layer.name!r} ({layer.type}) is {value.info}: "
+                    "shape_inference_method='ValidateOnly' expects shapes that are known in full; "
+                    "give the model fixed input shapes, or use 'InferAndValidate'"
                 )
     for layer in network.outputs:
         declared = network.declared_shapes.get(layer.name)

@@ -129,8 +129,8 @@ class Imports:
             )
         if self._converts:
             raise MemoryImportError(
-                f"{self._title} was loaded with quantize=True, which converts: its {side}s cannot "
-                "be imported"
+                f"{self._title} was loaded with quantize=True, so its {side}s are converted and "
+                "cannot be imported: use run() or bind(), or load it without quantize=True"
             )
         chosen = usual if source is None else source
         infos = self._infos[side]
@@ -463,7 +463,7 @@ class ImportingRuns:
             check_usable(array, what)
         except InvalidArgumentError as error:
             raise MemoryImportError(
-                f"{error}; {self._title} was loaded for arrays that are used where they are"
+                f"{error}; {self._title} was loaded to use arrays without copies"
             ) from None
 
     def _keep(self, key: Hashable, bound: _BoundArrays) -> None:

@@ -174,7 +174,7 @@ def _begin(search: Search, network: Network, samples: Sequence[Arrays], layer: s
     named = f" of the name {layer!r}" if layer else ""
     raise InvalidArgumentError(
         f"nothing to reduce: {expectation}{named} in {network.name!r} on {backends} with "
-        f"{len(samples)} set(s) of inputs; give those with which it fails"
+        f"{len(samples)} set(s) of inputs; give inputs with which it fails"
     )
 
 
