@@ -493,8 +493,8 @@ def _check_progress(network: Network, cut: _Cut) -> None:
             raise GraphError(
                 f"the operator {operator.operator} ({layer.name!r}) cannot be converted to layers "
                 "without the data of "
-                f"{', '.join(str(value.info) for value in awaited_values(layer)) or 'its inputs'}, "
-                f"which must have at most {DIRECT_VALUE_LIMIT} elements"
+                f"{', '.join(str(value.info) for value in awaited_values(layer)) or 'its inputs'}: "
+                f"expected at most {DIRECT_VALUE_LIMIT} elements"
             )
         raise GraphError(
             f"layer {layer.name!r} ({layer.type}) cannot be prepared although {list(crossing)} are "
