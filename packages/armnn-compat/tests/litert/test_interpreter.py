@@ -176,7 +176,10 @@ def test_a_resized_model_has_zeros_until_it_is_run(options_seen) -> None:
         ({"num_threads": 0}, "num_threads should >= 1: got 0"),
         ({"num_threads": "2"}, "type of num_threads should be int: got '2'"),
         ({"experimental_preserve_all_tensors": True}, "intermediate tensors are not kept, as"),
-        ({"experimental_delegates": [object()]}, "made for another run time: expected what load_d"),
+        (
+            {"experimental_delegates": [object()]},
+            "made for another run time: expected a delegate of this module's load_d",
+        ),
     ],
 )
 def test_wrong_arguments_are_value_errors(options_seen, arguments, message: str) -> None:
