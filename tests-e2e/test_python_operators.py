@@ -621,6 +621,8 @@ def test_inputs_that_are_left_out() -> None:
     assert given == [[None, (2,), None, (2,)]] * 2
 
     model.graph.node[0].ClearField("input")
-    message = r"Fails \(at 'mine'\): the operator my.domain::Fails has no input: a layer reads one"
+    message = (
+        r"Fails \(at 'mine'\): the operator my.domain::Fails has no input: expected at least one"
+    )
     with pytest.raises(UnsupportedOperatorError, match=message):
         armnn.parse(model.SerializeToString(), format="onnx")
