@@ -59,7 +59,7 @@ HOST_PYTHON: Final = "armnn.host.python/1"
 
 
 def fault_of_id(backend_id: object) -> str:
-    """Return what is expected of an id, "" if it is valid.
+    """Return the reason why a backend id is not valid, "" if it is valid.
 
     The rule is the same for backends of every origin: the entry point of a distribution, a shared
     library, a registration by the program.
